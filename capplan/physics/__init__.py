@@ -1,0 +1,1 @@
+"""Pure equations, one idea a file: numbers in, numbers out."""

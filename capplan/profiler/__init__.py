@@ -1,0 +1,1 @@
+"""Measures step times on this machine; the only room that knows torch and NVML."""

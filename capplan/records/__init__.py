@@ -1,0 +1,1 @@
+"""The nouns: frozen records that pass from one step to the next unchanged."""

@@ -1,0 +1,258 @@
+"""Operating points: what one deployment of one model was seen to do."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from capplan.records.base import Record
+from capplan.records.caveat import Caveat, Origin
+from capplan.units import (
+    AtLeastOne,
+    Bytes,
+    BytesPerSequence,
+    BytesPerToken,
+    Count,
+    Fraction,
+    MeanCount,
+    PositiveCount,
+    PositiveRatio,
+    PositiveSeconds,
+    Ratio,
+    Seconds,
+    Tokens,
+    Watts,
+)
+
+
+class ProfiledModel(Record):
+    """The model that was measured."""
+
+    name: str
+    parameters_total: PositiveRatio
+    parameters_active: PositiveRatio
+    kv_bytes_per_token: BytesPerToken
+    """Keys and values of one token over all layers, summed over the replica's GPUs."""
+
+
+class Deployment(Record):
+    """How the model was laid out."""
+
+    gpu: str
+    gpus_per_replica: PositiveCount
+    parallelism: str
+    """Such as tp8, tp8-ep8."""
+    weight_precision: str
+    kv_precision: str
+    engine: str
+    version: str
+    flags: tuple[str, ...] = ()
+    graphs: bool | None = None
+    """Steps replayed as CUDA graphs."""
+    power_cap_w: Watts | None = None
+    clocks: str | None = None
+
+
+class _Timed(Record):
+    """A median time with its interval."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        values = self.model_dump()
+        time = values.get("step_s", values.get("draft_s"))
+        low, high = values["low_s"], values["high_s"]
+        if (low is not None and low > time) or (high is not None and high < time):
+            raise ValueError("low_s must not exceed the time, and high_s must not stay below it")
+        return self
+
+
+class StepCell(_Timed):
+    """One step of the target alone: decode where query_tokens is 1, else verification."""
+
+    batch: PositiveCount
+    context_tokens: Count
+    query_tokens: PositiveCount
+    """Tokens a sequence that the step processes: draft_tokens + 1."""
+    step_s: PositiveSeconds
+    low_s: PositiveSeconds | None = None
+    high_s: PositiveSeconds | None = None
+    runs: PositiveCount | None = None
+    power_w: Watts | None = None
+    """Mean power of one GPU during the step."""
+    distinct_experts: MeanCount | None = None
+    """Distinct routed experts that the step touches, mean over MoE layers."""
+
+
+class MixedCell(_Timed):
+    """A step that carries a prefill chunk beside the decoding batch."""
+
+    batch: PositiveCount
+    context_tokens: Count
+    query_tokens: PositiveCount
+    prefill_tokens: PositiveCount
+    step_s: PositiveSeconds
+    low_s: PositiveSeconds | None = None
+    high_s: PositiveSeconds | None = None
+    runs: PositiveCount | None = None
+
+
+class PrefillCell(_Timed):
+    """A prefill chunk alone."""
+
+    tokens: PositiveCount
+    cached_tokens: Count
+    """Context of the same prompt that is already in the cache."""
+    step_s: PositiveSeconds
+    low_s: PositiveSeconds | None = None
+    high_s: PositiveSeconds | None = None
+    runs: PositiveCount | None = None
+    power_w: Watts | None = None
+
+
+class DraftCell(_Timed):
+    """Drafting of one round."""
+
+    batch: PositiveCount
+    draft_tokens: PositiveCount
+    draft_s: Seconds
+    low_s: Seconds | None = None
+    high_s: Seconds | None = None
+    runs: PositiveCount | None = None
+
+
+class StepTable(Record):
+    """Decode and verification steps."""
+
+    origin: Origin | None = None
+    rows: tuple[StepCell, ...] = Field(min_length=1)
+
+
+class MixedTable(Record):
+    """Steps with a prefill chunk."""
+
+    origin: Origin | None = None
+    rows: tuple[MixedCell, ...] = Field(min_length=1)
+
+
+class PrefillTable(Record):
+    """Prefill chunks alone."""
+
+    origin: Origin | None = None
+    rows: tuple[PrefillCell, ...] = Field(min_length=1)
+
+
+class DraftTable(Record):
+    """Drafting times."""
+
+    origin: Origin | None = None
+    rows: tuple[DraftCell, ...] = Field(min_length=1)
+
+
+class Acceptance(Record):
+    """How many drafts the target keeps, by position: counts, or shares if only those are known."""
+
+    rounds: PositiveCount | None = None
+    accepted: tuple[Count, ...] | None = Field(default=None, min_length=1)
+    """Rounds in which the draft at position 1, 2, … was kept."""
+    accepted_share: tuple[Fraction, ...] | None = Field(default=None, min_length=1)
+    """The same over rounds."""
+    low_share: tuple[Fraction, ...] | None = None
+    """Pessimistic end of what the share may be."""
+    high_share: tuple[Fraction, ...] | None = None
+    per_request_sd: Fraction
+    """Standard deviation between requests of the chance that a draft is kept."""
+    temperature: Ratio | None = None
+    origin: Origin
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        counted = self.rounds is not None and self.accepted is not None
+        if counted == (self.accepted_share is not None) or (self.rounds is None) != (
+            self.accepted is None
+        ):
+            raise ValueError("needs rounds with accepted, or accepted_share")
+        if (
+            self.accepted is not None
+            and self.rounds is not None
+            and max(self.accepted) > self.rounds
+        ):
+            raise ValueError("accepted must not exceed rounds")
+        lengths = set()
+        for shares in (self.accepted, self.accepted_share, self.low_share, self.high_share):
+            if shares is not None:
+                lengths.add(len(shares))
+                if list(shares) != sorted(shares, reverse=True):
+                    raise ValueError(
+                        "a position cannot be accepted more often than the one before it"
+                    )
+        if len(lengths) > 1:
+            raise ValueError("low_share and high_share must have as many positions as the table")
+        return self
+
+
+class Drafter(Record):
+    """What proposes tokens, what that costs, and how often it is right."""
+
+    kind: Literal["autoregressive", "parallel", "ngram"]
+    """parallel drafters propose a block: their acceptance holds only at the length measured."""
+    description: str
+    memory_bytes: Bytes
+    """Drafter weights, summed over the replica's GPUs."""
+    kv_bytes_per_token: BytesPerToken
+    loaded_idle_overhead: Ratio
+    """Part by which a plain step is slower while the drafter is loaded but not used."""
+    draft: DraftTable
+    acceptance: dict[str, Acceptance] = Field(min_length=1)
+    origin: Origin
+
+
+class Memory(Record):
+    """What fits."""
+
+    kv_capacity_tokens: Tokens
+    """Tokens of KV cache of one replica without a drafter."""
+    weights_bytes: Bytes
+    """Summed over the replica's GPUs."""
+    state_bytes_per_sequence: BytesPerSequence
+    origin: Origin
+
+
+class Limits(Record):
+    """What the engine was told."""
+
+    max_batch: PositiveCount
+    max_batched_tokens: PositiveCount
+    """Token budget of one step, verify and prefill tokens together."""
+
+
+class IdlePower(Record):
+    """Power of a GPU that holds the model and does nothing."""
+
+    idle_w: Watts
+    origin: Origin
+
+
+class Tail(Record):
+    """Stand-in for a simulation of the load: how far percentiles lie above means."""
+
+    tpot_p99_over_mean: dict[Literal["plain", "speculative"], AtLeastOne] = Field(min_length=2)
+    """From fluctuation of the load alone; the luck of acceptance is computed, not included."""
+    origin: Origin
+
+
+class Profile(Record):
+    """One model, one layout, one GPU type: everything a plan takes from measurement."""
+
+    version: Literal[1]
+    name: str
+    model: ProfiledModel
+    deployment: Deployment
+    origin: Origin
+    steps: StepTable
+    mixed: MixedTable
+    prefill: PrefillTable
+    drafters: dict[str, Drafter] = {}
+    memory: Memory
+    limits: Limits
+    power: IdlePower
+    tail: Tail
+    caveats: tuple[Caveat, ...] = ()
