@@ -89,8 +89,6 @@ class Rules(Record):
     spare_replicas: Count = 1
     """Replicas that may be lost with the objectives kept."""
     min_replicas: PositiveCount = 1
-    rack_basis: Literal["nameplate", "peak"] = "nameplate"
-    """What a rack's power must cover."""
 
 
 class Fleet(Record):

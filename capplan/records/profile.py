@@ -253,6 +253,7 @@ class Profile(Record):
     drafters: dict[str, Drafter] = {}
     memory: Memory
     limits: Limits
-    power: IdlePower
+    power: IdlePower | None = None
+    """None where no meter was read: plans from it say nothing of power."""
     tail: Tail
     caveats: tuple[Caveat, ...] = ()

@@ -1,0 +1,113 @@
+"""Finds files by name: the user's own first, then those that come with capplan."""
+
+import difflib
+import os
+from pathlib import Path
+from typing import Literal
+
+import capplan
+from capplan.errors import Complaint, InputError
+from capplan.files.document import compose_start
+
+Kind = Literal["profiles", "fleets", "models", "forecasts"]
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+_HEAD_BYTES = 4096
+"""A profile names its model before its tables (`writer.write_record` keeps field order)."""
+_MOST_LISTED = 20
+
+
+def find(kind: Kind, name_or_path: str) -> Path:
+    """The file an argument means.
+
+    An existing file, or what ends like one, is a path. Anything else is a name, looked up in
+    `./<kind>/`, then in the user's own folder, then among the shipped files: a file's name without
+    its ending, or with its subfolder (`h200-sxm/kimi-k2.5-int4-tp8`). The first folder that has
+    it wins.
+
+    Raises:
+        InputError: No such name (near names are given), or two files of a folder have it.
+    """
+    path = Path(name_or_path)
+    if name_or_path.endswith(_SUFFIXES) or path.is_file():
+        return path
+    for folder in _folders(kind):
+        found = [file for name, file in _files(folder).items() if _is_called(name, name_or_path)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            listed = ", ".join(sorted(_relative(file, folder) for file in found))
+            raise _unclear(kind, name_or_path, "is the name of several files", f"write {listed}")
+    raise _unclear(
+        kind, name_or_path, f"is neither a file nor one of the {kind}", _near(kind, path)
+    )
+
+
+def names(kind: Kind) -> list[str]:
+    """Every name that `find` knows, sorted, without subfolders."""
+    return sorted({Path(name).name for folder in _folders(kind) for name in _files(folder)})
+
+
+def profiles_for(model: str) -> list[Path]:
+    """The profiles of a model, own before shipped; one shadowed by an own of the same name not.
+
+    Only the first 4 KiB of each file are looked at.
+    """
+    found: dict[str, Path] = {}
+    for folder in _folders("profiles"):
+        found = _files(folder) | found
+    return [path for path in found.values() if _model_of(path) == model]
+
+
+def _folders(kind: Kind) -> list[Path]:
+    """Where files of a kind lie, in order of search."""
+    package = Path(capplan.__file__).parent
+    checkout = package.parent
+    shipped = checkout if (checkout / "pyproject.toml").is_file() else package / "shipped"
+    return [Path(kind), _home() / kind, shipped / kind]
+
+
+def _home() -> Path:
+    if own := os.environ.get("CAPPLAN_HOME"):
+        return Path(own)
+    # Not expanduser: a container's user may have no home.
+    data = os.environ.get("XDG_DATA_HOME") or Path(os.environ.get("HOME", "."), ".local", "share")
+    return Path(data) / "capplan"
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Files of a folder and its subfolders, by name with subfolder and without ending."""
+    return {
+        _relative(path, folder): path
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in _SUFFIXES and path.is_file()
+    }
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).with_suffix("").as_posix()
+
+
+def _is_called(name: str, wanted: str) -> bool:
+    return wanted in (name, name.rpartition("/")[2])
+
+
+def _near(kind: Kind, path: Path) -> str:
+    known = names(kind)
+    if near := difflib.get_close_matches(path.name, known, n=3):
+        return f"did you mean {' or '.join(near)}?"
+    if not known:
+        return f"there are no {kind} yet: give a file"
+    more = ", …" if len(known) > _MOST_LISTED else ""
+    return f"known {kind}: {', '.join(known[:_MOST_LISTED])}{more}"
+
+
+def _unclear(kind: Kind, argument: str, rule: str, remedy: str) -> InputError:
+    key = kind.removesuffix("s")
+    return InputError([Complaint(place="", key=key, rule=rule, found=argument, remedy=remedy)])
+
+
+def _model_of(path: Path) -> object:
+    tree = compose_start(path, _HEAD_BYTES)
+    model = tree.get("model") if isinstance(tree, dict) else None
+    return model.get("name") if isinstance(model, dict) else None

@@ -1,0 +1,136 @@
+"""Distinct routed experts that one step touches in a sparse layer.
+
+A step reads each expert that at least one of its tokens chose, once. How many that are depends on
+how alike the tokens choose: tokens of different sequences share popular experts, neighbours of one
+sequence share more.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.polynomial.legendre import leggauss
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv
+
+from capplan.physics.surface import Array
+
+QUANTILES = 400
+"""Nodes of the quadrature: U is right within one part in 1e5 up to batch 128."""
+
+
+@dataclass(frozen=True)
+class Routing:
+    """How the tokens of a step choose experts.
+
+    An overlap is the expected share of one token's experts that another token chooses too. It lies
+    between experts_per_token / experts (independent, all experts alike) and 1 (the same experts).
+    """
+
+    experts: int
+    experts_per_token: int
+    across: float
+    """Overlap of tokens of different sequences."""
+    within: float
+    """Overlap of tokens of one sequence in one step."""
+
+    def __post_init__(self) -> None:
+        """Refuses overlaps that no routing can have."""
+        if not self.density <= self.across <= self.within < 1:
+            raise ValueError(
+                "overlaps must satisfy experts_per_token / experts <= across <= within < 1"
+            )
+
+    @property
+    def density(self) -> float:
+        """Share of the experts that one token chooses."""
+        return self.experts_per_token / self.experts
+
+
+def independent_routing(experts: int, experts_per_token: int) -> Routing:
+    """Tokens choose independently and no expert is popular: the most experts a step can touch."""
+    density = experts_per_token / experts
+    return Routing(experts, experts_per_token, across=density, within=density)
+
+
+def independent_experts(experts: int, experts_per_token: int, tokens: ArrayLike) -> Array:
+    """Distinct experts that independently routed tokens touch.
+
+    Args:
+        experts: Routed experts of the layer.
+        experts_per_token: Experts that one token chooses.
+        tokens: Tokens of the step, any shape. [tokens]
+
+    Returns:
+        Mean count of distinct experts, shape of `tokens`.
+
+    Source:
+        MoESD (arXiv 2505.19645), section 3: N(t) = E·(1 − ((E − K) / E)^t).
+
+    >>> float(independent_experts(128, 8, 1))
+    8.0
+    """
+    missed = (1 - experts_per_token / experts) ** np.asarray(tokens, dtype=float)
+    return np.asarray(experts * (1 - missed))
+
+
+def distinct_experts(
+    routing: Routing, batch: ArrayLike, query_tokens: ArrayLike, prefill_tokens: ArrayLike = 0
+) -> Array:
+    """Distinct experts of a step with `batch` sequences of `query_tokens` tokens each.
+
+    Two levels of beta mixing: an expert's popularity p is Beta distributed, with the overlap
+    `across` sequences; inside a sequence, its chance is Beta distributed around p, with the overlap
+    `within`. The chance that a sequence of q tokens misses the expert is
+    Π_{i<q} (s(1 − p) + i) / (s + i), s = (1 − within) / (within − across), and
+    U = E·(1 − E_p[miss_q(p)^B]). Overlap fades with the distance of two tokens, so the tokens of a
+    prefill chunk count as sequences of their own.
+
+    Args:
+        routing: Expert counts and overlaps.
+        batch: Decoding or verifying sequences; 0 in a step of prefill alone.
+        query_tokens: Tokens of each of them. [tokens]
+        prefill_tokens: Tokens of a prefill chunk in the same step. [tokens]
+
+    Returns:
+        Mean count of distinct experts, shape of the arguments broadcast.
+
+    Source:
+        The one-level form is the beta-binomial distribution with mean `density` and pairwise
+        correlation (overlap − density) / (1 − density); its limit of no correlation is MoESD
+        (arXiv 2505.19645), section 3.
+    """
+    batch, query, prefill = np.broadcast_arrays(batch, query_tokens, prefill_tokens)
+    chance, weight = _popularity(routing)
+    missed = (
+        _missed_by_sequence(routing, chance, query) ** batch[..., None]
+        * (1 - chance) ** prefill[..., None]
+    )
+    return np.asarray(routing.experts * (1 - missed @ weight))
+
+
+def _missed_by_sequence(routing: Routing, chance: Array, query: NDArray[np.int64]) -> Array:
+    """Chance that no token of one sequence chooses the expert, shape query × nodes."""
+    spread = (routing.within - routing.across) / (1 - routing.within)
+    missed = np.ones((*query.shape, chance.size))
+    for token in range(int(query.max(initial=0))):
+        factor = (1 - chance + token * spread) / (1 + token * spread)
+        missed *= np.where(query[..., None] > token, factor, 1.0)
+    return missed
+
+
+@lru_cache(maxsize=32)
+def _popularity(routing: Routing) -> tuple[Array, Array]:
+    """Nodes and weights of a quadrature over the popularity of an expert.
+
+    Gauss-Legendre over the quantiles; the nodes are scaled so that their mean is exact, which
+    keeps U(1, 1) at experts_per_token.
+    """
+    excess = routing.across - routing.density
+    if excess < 1e-6 * routing.density:
+        return np.array([routing.density]), np.array([1.0])
+    size = (1 - routing.across) / excess
+    node, weight = leggauss(QUANTILES)
+    weight = weight / 2
+    chance = betaincinv(size * routing.density, size * (1 - routing.density), (node + 1) / 2)
+    return np.asarray(chance * routing.density / (weight @ chance)), weight

@@ -1,0 +1,92 @@
+"""A quantity measured on a grid, read between its points and nowhere else."""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """Values on a rectangular grid with holes; multilinear between points.
+
+    Attributes:
+        axes: Sorted coordinates, one array an axis.
+        values: One value a grid point, NaN where nothing was measured. [len(axis) for each axis]
+    """
+
+    axes: tuple[Array, ...]
+    values: Array
+
+    @classmethod
+    def of_rows(cls, points: ArrayLike, values: ArrayLike) -> Self:
+        """Builds the grid that the rows span.
+
+        Args:
+            points: Coordinates. [rows, axes]
+            values: The quantity at each row. [rows]
+        """
+        coordinates = np.asarray(points, dtype=float)
+        axes, places = [], []
+        for column in coordinates.T:
+            axis, place = np.unique(column, return_inverse=True)
+            axes.append(axis)
+            places.append(place)
+        grid = np.full([len(axis) for axis in axes], np.nan)
+        grid[tuple(places)] = values
+        return cls(tuple(axes), grid)
+
+    def at(self, *coordinates: ArrayLike) -> Array:
+        """Interpolated values, exact at measured points.
+
+        Args:
+            coordinates: One array an axis, broadcast together.
+
+        Returns:
+            The quantity; NaN outside the hull and beside holes. [broadcast shape]
+        """
+        lower, weight = [], []
+        outside = np.asarray(False)
+        for axis, coordinate in zip(self.axes, coordinates, strict=True):
+            below, fraction, beyond = _bracket(axis, np.asarray(coordinate, dtype=float))
+            lower.append(below)
+            weight.append(fraction)
+            outside = outside | beyond
+        total: Array = np.zeros(np.broadcast_shapes(*(np.shape(below) for below in lower)))
+        for corner in product((0, 1), repeat=len(self.axes)):
+            share = np.ones(())
+            place = []
+            for side, below, fraction, axis in zip(corner, lower, weight, self.axes, strict=True):
+                share = share * (fraction if side else 1 - fraction)
+                place.append(np.minimum(below + side, len(axis) - 1))
+            # A hole must not spoil points that give it no weight: 0 * NaN is NaN.
+            total = total + np.where(share > 0, share * self.values[tuple(place)], 0.0)
+        return np.where(outside, np.nan, total)
+
+    def has(self, *coordinates: float) -> bool:
+        """Whether the point itself was measured."""
+        return all(c in axis for c, axis in zip(coordinates, self.axes, strict=True)) and bool(
+            np.isfinite(self.at(*coordinates))
+        )
+
+    def clamped(self, axis: int, coordinate: ArrayLike, *, above: bool = False) -> Array:
+        """The coordinate raised to the smallest measured one, with `above` also lowered.
+
+        Raising is for axes along which the quantity grows: it errs to the safe side.
+        """
+        inside = np.maximum(np.asarray(coordinate, dtype=float), self.axes[axis][0])
+        return np.asarray(np.minimum(inside, self.axes[axis][-1]) if above else inside)
+
+
+def _bracket(axis: Array, coordinate: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.bool_]]:
+    """Index of the point below, the fraction of the way to the next, and whether it is outside."""
+    beyond = ~((coordinate >= axis[0]) & (coordinate <= axis[-1]))
+    if len(axis) == 1:
+        return np.zeros(coordinate.shape, dtype=np.intp), np.zeros(coordinate.shape), beyond
+    below = np.clip(np.searchsorted(axis, coordinate, side="right") - 1, 0, len(axis) - 2)
+    fraction = (coordinate - axis[below]) / (axis[below + 1] - axis[below])
+    return below, np.where(beyond, 0.0, fraction), beyond

@@ -1,0 +1,164 @@
+"""The steps in order: forecast, profiles and fleet to a plan."""
+
+from capplan.errors import Complaint, InfeasibleError, InputError
+from capplan.physics import memory
+from capplan.planner import coverage, decision, origins
+from capplan.planner.candidate import Candidate, plan_policy
+from capplan.planner.demand import demand as demand_of
+from capplan.planner.placement import node_for
+from capplan.records.caveat import Caveat
+from capplan.records.fleet import Fleet
+from capplan.records.forecast import Forecast
+from capplan.records.plan import Plan, PolicyPlan
+from capplan.records.profile import Profile
+
+POLICIES = ("plain", "always", "by-load")
+
+
+def plan(
+    forecast: Forecast,
+    profiles: list[Profile],
+    fleet: Fleet,
+    policies: tuple[str, ...] | None,
+    program: str,
+) -> Plan:
+    """Plans a forecast on a fleet, each policy at the best of the profiles and drafters given.
+
+    Args:
+        forecast: The traffic.
+        profiles: Candidates, at least one.
+        fleet: The hardware and its rules.
+        policies: Such as plain, always:3, by-load; None plans plain, always and by-load, or plain
+            alone where no profile has a drafter.
+        program: Version of capplan.
+
+    Raises:
+        InputError: The inputs do not belong together, or ask for what was not measured.
+        InfeasibleError: No policy keeps the objectives at any size of fleet.
+    """
+    _check_models(forecast, profiles)
+    for profile in profiles:
+        _check_fits(profile, fleet)
+    demand = demand_of(forecast)
+    candidates = [
+        Candidate.of(profile, drafter, demand)
+        for profile in profiles
+        for drafter in (profile.drafters or [None])
+    ]
+    asked = policies or _default_policies(profiles)
+    outcomes = tuple(_best(policy, candidates, forecast, fleet) for policy in asked)
+    if all(outcome.infeasible is not None for outcome in outcomes):
+        raise InfeasibleError(_all_infeasible(forecast, outcomes))
+    used = _used(profiles, outcomes)
+    return Plan(
+        capplan=program,
+        forecast=forecast.name,
+        model=forecast.model,
+        fleet=fleet.name,
+        purchase_grade=False,
+        demand=demand,
+        policies=outcomes,
+        verdict=decision.verdict(outcomes),
+        origins=origins.origins(forecast, {p.name: p for p in used}, fleet, outcomes),
+        defaults=origins.defaults(forecast, fleet),
+        caveats=(
+            *_tail_caveats(used),
+            *_undrafted(profiles, policies),
+            *origins.caveats(forecast, fleet, used),
+            *(
+                caveat
+                for candidate in candidates
+                if candidate.replica.profile in used
+                for caveat in coverage.caveats(
+                    candidate.replica.profile, candidate.replica.load, candidate.replica.surfaces
+                )
+            ),
+        ),
+    )
+
+
+def _best(policy: str, candidates: list[Candidate], forecast: Forecast, fleet: Fleet) -> PolicyPlan:
+    """The policy on the candidate that needs fewest GPUs, watts deciding between equals."""
+    fitting = [c for c in candidates if policy == "plain" or c.replica.drafter is not None]
+    if not fitting:
+        raise InputError(
+            [
+                Complaint(
+                    place="--policy",
+                    key=policy,
+                    rule="needs a profile with a drafter",
+                    remedy="add drafters to the profile, or plan --policy plain",
+                )
+            ]
+        )
+    outcomes = [plan_policy(policy, c, fleet, forecast.scenarios) for c in fitting]
+    return min(outcomes, key=_rank)
+
+
+def _rank(outcome: PolicyPlan) -> tuple[bool, int, float]:
+    if outcome.placement is None:
+        return True, 0, 0.0
+    watts = 0.0 if outcome.power is None else outcome.power.mean_it_w
+    return False, outcome.placement.gpus, watts
+
+
+def _default_policies(profiles: list[Profile]) -> tuple[str, ...]:
+    return POLICIES if any(profile.drafters for profile in profiles) else ("plain",)
+
+
+def _check_models(forecast: Forecast, profiles: list[Profile]) -> None:
+    wrong = [
+        Complaint(
+            place=f"profile {profile.name}",
+            key="model.name",
+            rule=f"must be the forecast's model, {forecast.model}",
+            found=profile.model.name,
+        )
+        for profile in profiles
+        if profile.model.name != forecast.model
+    ]
+    if wrong:
+        raise InputError(wrong)
+
+
+def _check_fits(profile: Profile, fleet: Fleet) -> None:
+    """A replica's weights must fit its GPUs: no number of replicas helps."""
+    deployment = profile.deployment
+    held = fleet.gpus[node_for(fleet, deployment.gpu).gpu].memory_bytes
+    weights = profile.memory.weights_bytes
+    if not memory.weights_fit(weights, deployment.gpus_per_replica, held):
+        raise InfeasibleError(
+            f"profile {profile.name}: weights of {weights:.4g} bytes do not fit "
+            f"{deployment.gpus_per_replica} x {deployment.gpu} of {held:.4g} bytes; "
+            f"nearest feasible: {memory.gpus_for_weights(weights, held)} GPUs a replica"
+        )
+
+
+def _all_infeasible(forecast: Forecast, outcomes: tuple[PolicyPlan, ...]) -> str:
+    lines = [f"  {outcome.policy}: {outcome.infeasible}" for outcome in outcomes]
+    return "\n".join(
+        [f"forecast {forecast.name}: no fleet of any size keeps the objectives", *lines]
+    )
+
+
+def _used(profiles: list[Profile], outcomes: tuple[PolicyPlan, ...]) -> list[Profile]:
+    names = {outcome.service.profile for outcome in outcomes if outcome.service is not None}
+    return [profile for profile in profiles if profile.name in names]
+
+
+def _tail_caveats(profiles: list[Profile]) -> list[Caveat]:
+    return [
+        Caveat(
+            about="latency percentiles",
+            text=f"means times the stated tail factor of {profile.name} "
+            f"({profile.tail.origin.kind}); not simulated, so not purchase-grade",
+        )
+        for profile in profiles
+    ]
+
+
+def _undrafted(profiles: list[Profile], policies: tuple[str, ...] | None) -> list[Caveat]:
+    if policies is not None or any(profile.drafters for profile in profiles):
+        return []
+    names = ", ".join(profile.name for profile in profiles)
+    return [Caveat(about="speculation", text=f"not planned: {names} has no drafter")]

@@ -1,0 +1,153 @@
+"""Each objective's latency over a replica's grid: modelled, not simulated."""
+
+import numpy as np
+
+from capplan.physics import latency, lengths
+from capplan.physics.surface import Array
+from capplan.planner.service import Replica
+from capplan.records.forecast import Objective
+from capplan.records.plan import Demand
+
+Estimates = dict[tuple[int, Objective], Array]
+"""By class and objective, over mixes, variants and batches. [s]"""
+
+PERCENTILES = dict(zip(("p50", "p90", "p95", "p99"), lengths.REPORTED, strict=True))
+
+
+_ALWAYS_SHOWN: tuple[Objective, ...] = ("ttft_p99_s", "tpot_p99_s", "chunk_gap_p99_s")
+
+
+def estimates(replica: Replica, demand: Demand) -> Estimates:
+    """Every objective of every class, and the three that a report always shows."""
+    return {
+        (place, objective): estimate(replica, place, objective)
+        for place, traffic in enumerate(demand.classes)
+        for objective in dict.fromkeys([*traffic.objectives, *_ALWAYS_SHOWN])
+    }
+
+
+def estimate(replica: Replica, place: int, objective: Objective) -> Array:
+    """A percentile of one class's latency at every mix, variant and batch. [M, V, B] in seconds.
+
+    Args:
+        replica: The replica.
+        place: Which class.
+        objective: Such as tpot_p99_s.
+    """
+    metric, name, _ = objective.rsplit("_", 2)
+    percentile = PERCENTILES[name]
+    if metric == "tpot":
+        return _tpot_s(replica, place, percentile)
+    if metric == "chunk_gap":
+        return _chunk_gap_s(replica, percentile)
+    return _ttft_s(replica, place, percentile)
+
+
+def prefill_utilisation(replica: Replica) -> Array:
+    """Prompt tokens that arrive over prompt tokens that the token budget lets through. [M, V, B].
+
+    At one, prompts queue without end: verification tokens have eaten the budget.
+    """
+    tokens = replica.load.shares @ (replica.load.prefill_tokens @ lengths.WEIGHTS)
+    return np.asarray(replica.rate_per_s * tokens[:, None, None] / _prefill_tokens_per_s(replica))
+
+
+def _prefill_tokens_per_s(replica: Replica) -> Array:
+    """Prompt tokens a second while prompts queue: a full chunk a step. [M, V, B]."""
+    step = replica.unstretched_s + replica.prefill.full_chunk_s
+    return replica.prefill.chunk_limit_tokens / step
+
+
+def _tpot_s(replica: Replica, place: int, percentile: float) -> Array:
+    variants = replica.variants
+    tokens = variants.tokens_per_round[:, place]
+    decode = max(float(replica.load.decode_tokens[place]), 1.0)
+    tail = replica.profile.tail.tpot_p99_over_mean
+    factor = latency.tpot_factor(
+        percentile,
+        np.array([tail["speculative" if d else "plain"] for d in variants.draft_tokens]),
+        tokens / variants.unlucky_tokens_per_round[:, place],
+        np.sqrt(variants.variance[:, place] / (tokens * decode)),
+    )
+    return replica.round_s * (factor / tokens)[:, None]
+
+
+def _chunk_gap_s(replica: Replica, percentile: float) -> Array:
+    """Rounds with a prefill chunk are the long ones: the percentile falls on one or it does not."""
+    load, prefill = replica.load, replica.prefill
+    arrivals = replica.rate_per_s * replica.round_s
+    mixed = np.minimum(arrivals * prefill.steps_per_request(load.shares), 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        within = np.clip(1 - (1 - percentile) / mixed, 0.0, 1.0)
+    prompt = _prompt_at(replica, within)
+    mean = (load.shares @ (load.prefill_tokens @ lengths.WEIGHTS))[:, None, None]
+    # Others arrive in the same round and share the step.
+    chunk = np.minimum(prompt + arrivals * mean, prefill.chunk_limit_tokens)
+    query = np.array(replica.variants.draft_tokens)[:, None] + 1
+    context = replica.context_tokens[..., None]
+    added = replica.surfaces.increment_s(replica.batch, context, query, chunk)
+    return np.where(mixed > 1 - percentile, replica.unstretched_s + added, replica.unstretched_s)
+
+
+def _prompt_at(replica: Replica, probability: Array) -> Array:
+    """Prompt tokens not cached at a probability that differs by mix, variant and batch."""
+    order = np.argsort(lengths.PROBABILITIES)
+    result = np.zeros_like(probability)
+    for mix, shares in enumerate(replica.load.shares):
+        # Quantiles of the mix: classes' nodes pooled, each with its class's share.
+        tokens = replica.load.prefill_tokens[:, order].ravel()
+        weights = (shares[:, None] * lengths.WEIGHTS[order]).ravel()
+        rising = np.argsort(tokens)
+        reached = np.cumsum(weights[rising])
+        result[mix] = np.interp(probability[mix], reached, tokens[rising])
+    return result
+
+
+def _ttft_s(replica: Replica, place: int, percentile: float) -> Array:
+    """Residual round, wait behind other prompts, own chunks, wait for a slot."""
+    prefill = replica.prefill
+    column = lengths.REPORTED.index(percentile)
+    own_mean = (
+        prefill.mean_steps[..., place] * replica.unstretched_s + prefill.mean_engine_s[..., place]
+    )
+    own_tail = (
+        prefill.steps[..., place, column] * replica.unstretched_s
+        + prefill.engine_s_by_percentile[..., place, column]
+    )
+    residual = replica.round_s
+    behind = latency.queue_wait(percentile, prefill_utilisation(replica), *_prompt_service(replica))
+    slot = latency.slot_wait(percentile, *_slots(replica))
+    return latency.combined(
+        [residual / 2, behind[0], own_mean, slot[0]],
+        [residual * percentile, behind[1], own_tail, slot[1]],
+    )
+
+
+def _prompt_service(replica: Replica) -> tuple[Array, Array]:
+    """Mean and mean square of the time that a prompt holds the prefill budget. [M, V, B]."""
+    load = replica.load
+    mean = (load.shares @ (load.prefill_tokens @ lengths.WEIGHTS))[:, None, None]
+    square = (load.shares @ (load.prefill_tokens**2 @ lengths.WEIGHTS))[:, None, None]
+    speed = _prefill_tokens_per_s(replica)
+    return mean / speed, square / speed**2
+
+
+def _slots(replica: Replica) -> tuple[Array, Array, Array, Array]:
+    """Batch, its limit, the round's elasticity and the rate to spare, for `slot_wait`."""
+    limit = np.minimum(replica.memory_limit, replica.profile.limits.max_batch)[..., None]
+    logs = np.log(replica.batch)
+    elasticity = np.gradient(np.log(replica.unstretched_s), logs, axis=-1)
+    saturation = _at_batch(replica, limit)
+    spare = np.maximum(saturation - replica.rate_per_s, 0.0)
+    return replica.batch, limit, elasticity, spare
+
+
+def _at_batch(replica: Replica, batch: Array) -> Array:
+    """The rate in balance at a batch given by mix and variant, within the grid. [M, V, 1]."""
+    grid = replica.batch
+    inside = np.clip(batch, grid[0], grid[-1])
+    above = np.clip(np.searchsorted(grid, inside), 1, len(grid) - 1)
+    fraction = (inside - grid[above - 1]) / (grid[above] - grid[above - 1])
+    low = np.take_along_axis(replica.rate_per_s, above - 1, axis=-1)
+    high = np.take_along_axis(replica.rate_per_s, above, axis=-1)
+    return low + fraction * (high - low)

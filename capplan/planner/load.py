@@ -1,0 +1,73 @@
+"""What arrives at a replica, as arrays: lengths by class, and the mixes of classes over time."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capplan.physics import lengths, memory
+from capplan.physics.surface import Array
+from capplan.records.plan import Demand
+
+_SAME_MIX = 3
+"""Decimals of a share: mixes closer than a thousandth are planned as one."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Requests by class, and the distinct mixes in which they come.
+
+    Attributes:
+        names: Of the classes.
+        prefill_tokens: Prompt tokens that are not cached, at each quantile. [classes, nodes]
+        cached_tokens: Prompt tokens that are. [classes, nodes]
+        decode_tokens: Output tokens after the first, mean. [classes]
+        output_tokens: Mean. [classes]
+        resident_tokens: Mean context of a decoding sequence. [classes]
+        resident_variance: Of the same. [classes]
+        shares: Part of each class in each mix. [mixes, classes]
+        mix_of_interval: Which mix an interval has. [intervals]
+        rate_per_s: All classes together. [intervals]
+    """
+
+    names: tuple[str, ...]
+    prefill_tokens: Array
+    cached_tokens: Array
+    decode_tokens: Array
+    output_tokens: Array
+    resident_tokens: Array
+    resident_variance: Array
+    shares: Array
+    mix_of_interval: NDArray[np.intp]
+    rate_per_s: Array
+
+    @classmethod
+    def of(cls, demand: Demand) -> Self:
+        """Arrays of a demand. An interval without traffic takes the mix of the whole."""
+        rates = np.array([traffic.rate_per_s for traffic in demand.classes])
+        prompt = np.array([traffic.prompt_tokens for traffic in demand.classes])
+        output = np.array([traffic.output_tokens for traffic in demand.classes])
+        reuse = np.array([[traffic.prefix_reuse] for traffic in demand.classes])
+        decode = np.maximum(output - 1, 0.0)
+        residents = [
+            memory.resident(p, d, lengths.WEIGHTS) for p, d in zip(prompt, decode, strict=True)
+        ]
+        total = rates.sum(axis=0)
+        whole = rates.sum(axis=1, keepdims=True) / total.sum()
+        shares = np.where(total > 0, rates / np.where(total > 0, total, 1.0), whole)
+        mixes, mix_of_interval = np.unique(
+            np.round(shares.T, _SAME_MIX), axis=0, return_inverse=True
+        )
+        return cls(
+            names=tuple(traffic.name for traffic in demand.classes),
+            prefill_tokens=prompt * (1 - reuse),
+            cached_tokens=prompt * reuse,
+            decode_tokens=decode @ lengths.WEIGHTS,
+            output_tokens=output @ lengths.WEIGHTS,
+            resident_tokens=np.array([one.mean_tokens for one in residents]),
+            resident_variance=np.array([one.variance for one in residents]),
+            shares=mixes / mixes.sum(axis=1, keepdims=True),
+            mix_of_interval=mix_of_interval.ravel(),
+            rate_per_s=total,
+        )

@@ -1,0 +1,80 @@
+"""A replica at one rate, in the words of a plan."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from capplan.physics import drafting
+from capplan.physics.surface import Array
+from capplan.planner.capacity import Curve
+from capplan.planner.latencies import Estimates
+from capplan.records.plan import Demand, LatencyEstimate, OperatingPoint
+
+
+def operating_point(
+    curve: Curve, demand: Demand, estimates: Estimates, mix: int, rate_per_s: float
+) -> OperatingPoint:
+    """The balance at a rate that the curve reaches.
+
+    Args:
+        curve: The replica under its policy.
+        demand: For the classes' objectives.
+        estimates: Of the curve's replica.
+        mix: Which mix of classes.
+        rate_per_s: Requests a second at this replica; at most the curve's capacity. [1/s]
+    """
+    replica = curve.replica
+    batch = float(batch_at(curve, mix, rate_per_s))
+
+    def here(values: Array) -> float:
+        return float(np.interp(batch, replica.batch, curve.follow(values)[mix]))
+
+    variant = int(curve.variant[np.abs(replica.batch - max(batch, 1.0)).argmin()])
+    draft_tokens = replica.variants.draft_tokens[variant]
+    context = float(replica.context_tokens[mix, variant])
+    decode_s = float(replica.surfaces.step_s(batch, context, 1))
+    verify_s = float(replica.surfaces.step_s(batch, context, draft_tokens + 1))
+    draft_s = float(replica.surfaces.draft_s(batch, draft_tokens))
+    tokens = float(replica.tokens_per_round[mix, variant])
+    round_s = here(replica.round_s)
+    share = replica.load.shares[mix]
+    return OperatingPoint(
+        rate_per_s=rate_per_s,
+        batch=batch,
+        context_tokens=context,
+        draft_tokens=draft_tokens,
+        tokens_per_round=tokens,
+        target_efficiency=float(drafting.target_efficiency(decode_s, verify_s)),
+        decode_s=decode_s,
+        verify_s=verify_s,
+        draft_s=draft_s,
+        round_s=round_s,
+        prefill_share=min(max(1 - here(replica.unstretched_s) / round_s, 0.0), 1.0),
+        tpot_mean_s=round_s / tokens,
+        output_tokens_per_s=rate_per_s * float(share @ replica.load.output_tokens),
+        break_even_tokens_per_round=float(
+            drafting.break_even_tokens_per_round(decode_s, verify_s + draft_s)
+        ),
+        latencies=_latencies(curve, demand, estimates, mix, batch),
+    )
+
+
+def batch_at(curve: Curve, mix: int, rate_per_s: ArrayLike) -> Array:
+    """Mean batch that balances each rate, on the rising part of the curve."""
+    known = curve.rising[mix]
+    rate, batch = curve.rate_per_s[mix, :known], curve.replica.batch[:known]
+    wanted = np.asarray(rate_per_s, dtype=float)
+    return np.asarray(np.interp(wanted, [0.0, *rate], [0.0, *batch]))
+
+
+def _latencies(
+    curve: Curve, demand: Demand, estimates: Estimates, mix: int, batch: float
+) -> tuple[LatencyEstimate, ...]:
+    return tuple(
+        LatencyEstimate(
+            traffic_class=demand.classes[place].name,
+            quantity=quantity,
+            value_s=float(np.interp(batch, curve.replica.batch, curve.follow(values)[mix])),
+            objective_s=demand.classes[place].objectives.get(quantity),
+        )
+        for (place, quantity), values in estimates.items()
+    )

@@ -1,0 +1,85 @@
+"""Replicas to GPUs, whole nodes and whole racks."""
+
+import math
+
+from capplan.errors import Complaint, InfeasibleError, InputError
+from capplan.records.fleet import Fleet, Node
+from capplan.records.plan import Placement
+
+
+def node_for(fleet: Fleet, gpu: str) -> Node:
+    """The fleet's node that holds this GPU.
+
+    Raises:
+        InputError: The fleet has none.
+    """
+    for node in fleet.nodes.values():
+        if node.gpu == gpu:
+            return node
+    held = ", ".join(sorted(node.gpu for node in fleet.nodes.values()))
+    raise InputError(
+        [
+            Complaint(
+                place=f"fleet {fleet.name}",
+                key="nodes",
+                rule=f"no node holds the GPU that the profile was made on, {gpu}",
+                found=held,
+                remedy="name a fleet with such nodes, or a profile for a GPU of this one",
+            )
+        ]
+    )
+
+
+def placement(replicas: int, gpus_per_replica: int, fleet: Fleet, gpu: str) -> Placement:
+    """Puts replicas on nodes and nodes in racks, at nameplate power.
+
+    Raises:
+        InputError: A replica does not divide into nodes, nor a node into replicas.
+        InfeasibleError: Not even one node may stand in a rack.
+    """
+    node = node_for(fleet, gpu)
+    if gpus_per_replica <= node.gpus:
+        per_node = node.gpus // gpus_per_replica
+        unrounded = replicas / per_node
+    elif gpus_per_replica % node.gpus == 0:
+        unrounded = float(replicas * (gpus_per_replica // node.gpus))
+    else:
+        raise InputError([_indivisible(fleet, node, gpus_per_replica)])
+    nodes = math.ceil(unrounded)
+    per_rack = _nodes_per_rack(fleet, node)
+    used = replicas * gpus_per_replica
+    return Placement(
+        gpus=nodes * node.gpus,
+        gpus_in_replicas=used,
+        gpus_stranded=nodes * node.gpus - used,
+        nodes=nodes,
+        nodes_unrounded=unrounded,
+        nodes_per_rack=per_rack,
+        racks=math.ceil(nodes / per_rack),
+        racks_unrounded=nodes / per_rack,
+    )
+
+
+def _nodes_per_rack(fleet: Fleet, node: Node) -> int:
+    rack = fleet.rack
+    by_power = math.floor(rack.power_w * (1 - rack.reserve) / node.nameplate_w + 1e-9)
+    by_units = rack.units // node.rack_units
+    if min(by_power, by_units) == 0:
+        needs, has, what = (
+            (node.nameplate_w, rack.power_w * (1 - rack.reserve), "W")
+            if by_power == 0
+            else (node.rack_units, rack.units, "units")
+        )
+        raise InfeasibleError(
+            f"fleet {fleet.name}: a node needs {needs:g} {what} and a rack offers {has:g}"
+        )
+    return min(by_power, by_units)
+
+
+def _indivisible(fleet: Fleet, node: Node, gpus_per_replica: int) -> Complaint:
+    return Complaint(
+        place=f"fleet {fleet.name}",
+        key="nodes",
+        rule=f"a replica of {gpus_per_replica} GPUs must fill whole nodes of {node.gpus}",
+        found=f"{gpus_per_replica / node.gpus:g} nodes",
+    )

@@ -1,0 +1,104 @@
+"""What the prompts of new requests cost a replica that is decoding.
+
+A prompt is processed in chunks beside the decoding batch. Verification tokens and chunks share one
+token budget a step, so longer drafts leave smaller chunks.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from capplan.physics import lengths
+from capplan.physics.surface import Array
+from capplan.planner.load import Load
+from capplan.planner.speculation import Variants
+from capplan.planner.surfaces import Surfaces
+from capplan.records.profile import Profile
+
+_REPORTED = len(lengths.REPORTED)
+
+
+@dataclass(frozen=True)
+class Prefill:
+    """Prefill beside each batch. V variants, B batches, J classes, P reported percentiles.
+
+    Attributes:
+        chunk_limit_tokens: Largest chunk that the budget and the measurement allow; NaN where
+            verification leaves no room. [V, B]
+        full_chunk_s: What a chunk of that size adds to a step. [V, B]
+        mean_steps: Steps that carry a prompt's chunks, mean over prompts. [V, B, J]
+        mean_engine_s: Engine time that a prompt adds, mean over prompts. [V, B, J]
+        steps: The same two for prompts at the reported percentiles. [V, B, J, P]
+        engine_s_by_percentile: [V, B, J, P]
+    """
+
+    chunk_limit_tokens: Array
+    full_chunk_s: Array
+    mean_steps: Array
+    mean_engine_s: Array
+    steps: Array
+    engine_s_by_percentile: Array
+
+    @classmethod
+    def of(
+        cls,
+        profile: Profile,
+        load: Load,
+        surfaces: Surfaces,
+        variants: Variants,
+        batch: Array,
+        context_tokens: Array,
+    ) -> Self:
+        """Cost of prompts beside each batch.
+
+        Args:
+            profile: For its token budget.
+            load: The prompts.
+            surfaces: The profile's times.
+            variants: Draft lengths.
+            batch: The grid. [B]
+            context_tokens: Mean context of decoding sequences. [mixes, V]
+        """
+        query = np.array(variants.draft_tokens)[:, None] + 1
+        # The increment hardly knows the decoding context: the mean over mixes stands for all.
+        context = context_tokens.mean(axis=0)[:, None]
+        limit = _chunk_limit(profile, surfaces, query, batch)
+        full_s = surfaces.increment_s(batch, context, query, limit)
+        prompt = np.maximum(load.prefill_tokens, 1.0)
+        wide = (..., None, None)
+        chunks = np.floor(prompt / limit[wide])
+        rest = prompt - chunks * limit[wide]
+        rest_s = surfaces.increment_s(
+            batch[:, None, None], context[wide], query[wide], np.maximum(rest, 0.0)
+        )
+        chunk = np.minimum(prompt, limit[wide])
+        own_s = surfaces.own_context_s(prompt, chunk, load.cached_tokens + (prompt - chunk) / 2)
+        engine_s = chunks * full_s[wide] + rest_s + own_s
+        steps = np.ceil(prompt / limit[wide])
+        return cls(
+            chunk_limit_tokens=limit,
+            full_chunk_s=full_s,
+            mean_steps=steps @ lengths.WEIGHTS,
+            mean_engine_s=engine_s @ lengths.WEIGHTS,
+            steps=steps[..., -_REPORTED:],
+            engine_s_by_percentile=engine_s[..., -_REPORTED:],
+        )
+
+    def engine_s(self, shares: Array) -> Array:
+        """Engine time that an average request's prefill adds. [mixes, V, B].
+
+        Args:
+            shares: Part of each class in each mix. [mixes, J]
+        """
+        return np.asarray(np.einsum("mj,vbj->mvb", shares, self.mean_engine_s))
+
+    def steps_per_request(self, shares: Array) -> Array:
+        """Steps that carry an average request's chunks. [mixes, V, B]."""
+        return np.asarray(np.einsum("mj,vbj->mvb", shares, self.mean_steps))
+
+
+def _chunk_limit(profile: Profile, surfaces: Surfaces, query: Array, batch: Array) -> Array:
+    budget = profile.limits.max_batched_tokens - np.maximum(batch, 1.0) * query
+    limit = np.minimum(budget, surfaces.increment.axes[3][-1])
+    return np.where(limit >= 1, limit, np.nan)

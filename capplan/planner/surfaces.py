@@ -1,0 +1,113 @@
+"""A profile's tables as surfaces to read between."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from capplan.physics.surface import Array, Surface
+from capplan.records.profile import Drafter, Profile
+
+
+@dataclass(frozen=True)
+class Surfaces:
+    """Every time that a plan reads from a profile.
+
+    Attributes:
+        step: Target alone, over batch, context_tokens, query_tokens. [s]
+        power: Mean watts of one GPU over the same; None where no step has them. [W]
+        increment: What a prefill chunk adds to a step, over batch, context_tokens, query_tokens,
+            prefill_tokens; nought without a chunk. [s]
+        prefill: A chunk alone, over tokens, cached_tokens. [s]
+        draft: Drafting of a round, over batch, draft_tokens; None without a drafter. [s]
+    """
+
+    step: Surface
+    power: Surface | None
+    increment: Surface
+    prefill: Surface
+    draft: Surface | None
+
+    @classmethod
+    def of(cls, profile: Profile, drafter: Drafter | None) -> Self:
+        """Reads the tables of a profile and of one of its drafters."""
+        cells = profile.steps.rows
+        places = [(cell.batch, cell.context_tokens, cell.query_tokens) for cell in cells]
+        step = Surface.of_rows(places, [cell.step_s for cell in cells])
+        powers = [np.nan if cell.power_w is None else cell.power_w for cell in cells]
+        chunks = profile.prefill.rows
+        return cls(
+            step=step,
+            power=None if np.isnan(powers).any() else Surface.of_rows(places, powers),
+            increment=_increment(profile, step),
+            prefill=Surface.of_rows(
+                [(chunk.tokens, chunk.cached_tokens) for chunk in chunks],
+                [chunk.step_s for chunk in chunks],
+            ),
+            draft=None if drafter is None else _draft(drafter),
+        )
+
+    def step_s(self, batch: ArrayLike, context_tokens: ArrayLike, query_tokens: ArrayLike) -> Array:
+        """A step's time; below the smallest batch or context measured, the smallest one's. [s]."""
+        return self.step.at(
+            self.step.clamped(0, batch), self.step.clamped(1, context_tokens), query_tokens
+        )
+
+    def increment_s(
+        self,
+        batch: ArrayLike,
+        context_tokens: ArrayLike,
+        query_tokens: ArrayLike,
+        prefill_tokens: ArrayLike,
+    ) -> Array:
+        """What a chunk adds to a step. [s].
+
+        The context's part is in both the mixed and the plain step, so the increment hardly depends
+        on it: outside the contexts measured, the nearest stands in.
+        """
+        return self.increment.at(
+            self.increment.clamped(0, batch),
+            self.increment.clamped(1, context_tokens, above=True),
+            query_tokens,
+            prefill_tokens,
+        )
+
+    def own_context_s(
+        self, tokens: ArrayLike, chunk_tokens: ArrayLike, cached_tokens: ArrayLike
+    ) -> Array:
+        """Extra time of a prompt for attending to what of it is already cached. [s].
+
+        Args:
+            tokens: Prompt tokens to process.
+            chunk_tokens: Size of the chunks it is processed in.
+            cached_tokens: Mean context of the prompt before a chunk.
+        """
+        chunk = self.prefill.clamped(0, chunk_tokens, above=True)
+        base = self.prefill.axes[1][0]
+        extra = self.prefill.at(chunk, cached_tokens) - self.prefill.at(chunk, base)
+        return np.asarray(np.maximum(extra, 0.0) * np.asarray(tokens) / chunk)
+
+    def draft_s(self, batch: ArrayLike, draft_tokens: int) -> Array:
+        """Drafting of a round [s]; nought where nothing is drafted."""
+        if draft_tokens == 0 or self.draft is None:
+            return np.zeros(np.shape(batch))
+        return self.draft.at(self.draft.clamped(0, batch), draft_tokens)
+
+
+def _increment(profile: Profile, step: Surface) -> Surface:
+    rows = profile.mixed.rows
+    places = [(r.batch, r.context_tokens, r.query_tokens) for r in rows]
+    bases = step.at(*np.array(places, dtype=float).T)
+    points = [(*place, row.prefill_tokens) for place, row in zip(places, rows, strict=True)]
+    # Noise can make a small chunk look free or better; less than free cannot be.
+    values = np.maximum(np.array([row.step_s for row in rows]) - bases, 0.0)
+    nothing = [(*place, 0) for place in dict.fromkeys(places)]
+    return Surface.of_rows(points + nothing, np.concatenate([values, np.zeros(len(nothing))]))
+
+
+def _draft(drafter: Drafter) -> Surface:
+    cells = drafter.draft.rows
+    return Surface.of_rows(
+        [(cell.batch, cell.draft_tokens) for cell in cells], [cell.draft_s for cell in cells]
+    )

@@ -1,0 +1,267 @@
+"""What follows from a forecast, a profile and a fleet: one record a step, all kept in the plan."""
+
+import datetime as dt
+from typing import Literal
+
+from capplan.records.base import Record
+from capplan.records.caveat import Caveat, OriginKind
+from capplan.records.forecast import Objective
+from capplan.records.profile import Acceptance
+from capplan.units import (
+    AtLeastOne,
+    Count,
+    Fraction,
+    Joules,
+    JoulesPerToken,
+    MeanCount,
+    PerSecond,
+    PositiveCount,
+    Ratio,
+    Seconds,
+    Tokens,
+    TokensPerSecond,
+    UsdPerHour,
+    UsdPerMillionTokens,
+    Watts,
+)
+
+
+class ClassDemand(Record):
+    """One class over time."""
+
+    name: str
+    rate_per_s: tuple[PerSecond, ...]
+    """Mean of each interval, after growth."""
+    mean_prompt_tokens: Tokens
+    mean_output_tokens: Tokens
+    prompt_tokens: tuple[Tokens, ...]
+    """Quantiles, at the probabilities of physics.lengths."""
+    output_tokens: tuple[Tokens, ...]
+    prefix_reuse: Fraction
+    acceptance_workload: str | None
+    acceptance: dict[str, Acceptance] | None
+    objectives: dict[Objective, Seconds]
+
+
+class Demand(Record):
+    """Requests a second, interval by interval, class by class."""
+
+    start: dt.datetime
+    step_s: Seconds
+    peak_minute_over_mean: AtLeastOne
+    classes: tuple[ClassDemand, ...]
+
+
+class DraftRange(Record):
+    """Draft length while this many sequences run."""
+
+    from_batch: PositiveCount
+    to_batch: PositiveCount
+    draft_tokens: Count
+
+
+class LatencyEstimate(Record):
+    """One percentile of one class, and what was asked."""
+
+    traffic_class: str
+    quantity: Objective
+    value_s: Seconds
+    objective_s: Seconds | None
+    origin: Literal["modelled"] = "modelled"
+
+
+class OperatingPoint(Record):
+    """A replica at one rate."""
+
+    rate_per_s: PerSecond
+    batch: MeanCount
+    """Mean sequences decoding."""
+    context_tokens: Tokens
+    """Mean context of a decoding sequence."""
+    draft_tokens: Count
+    tokens_per_round: AtLeastOne
+    """Mean over the mix, bonus token included."""
+    target_efficiency: Ratio
+    """Decode step over verification step at this batch; 1 without speculation."""
+    decode_s: Seconds
+    verify_s: Seconds
+    draft_s: Seconds
+    round_s: Seconds
+    """One round as sequences see it, prefill of other requests included."""
+    prefill_share: Fraction
+    """Part of the engine's time that prefill takes."""
+    tpot_mean_s: Seconds
+    """Time per output token after the first, mean over the mix."""
+    output_tokens_per_s: TokensPerSecond
+    break_even_tokens_per_round: Ratio
+    """Below this a round is slower than decoding plainly at the same batch."""
+    latencies: tuple[LatencyEstimate, ...]
+
+
+class Binding(Record):
+    """What stops a replica from taking more requests."""
+
+    kind: Literal["objective", "memory", "engine limit", "measured batch", "prefill", "saturation"]
+    traffic_class: str | None = None
+    quantity: Objective | None = None
+    text: str
+
+
+class BatchLimits(Record):
+    """How many sequences may decode at once, and what says so."""
+
+    memory: MeanCount
+    engine: Count
+    measured: Count
+
+
+class Service(Record):
+    """What one replica does under one policy."""
+
+    profile: str
+    gpu: str
+    gpus_per_replica: PositiveCount
+    drafter: str | None
+    draft_ranges: tuple[DraftRange, ...]
+    capacity_per_s: PerSecond
+    """Highest rate at the peak's mix that keeps every objective."""
+    at_capacity: OperatingPoint
+    binding: Binding
+    batch_limits: BatchLimits
+
+
+class Sizing(Record):
+    """Replicas over time."""
+
+    unrounded_by_interval: tuple[Ratio, ...]
+    replicas_by_interval: tuple[Count, ...]
+    """Needed in each interval, headroom included, spares not."""
+    peak_interval: Count
+    peak_rate_per_s: PerSecond
+    """Busiest minute of the peak interval."""
+    replicas_at_peak: PositiveCount
+    spare_replicas: Count
+    replicas: PositiveCount
+
+
+class Placement(Record):
+    """Whole nodes and racks."""
+
+    gpus: PositiveCount
+    """Bought, stranded ones included."""
+    gpus_in_replicas: PositiveCount
+    gpus_stranded: Count
+    nodes: PositiveCount
+    nodes_unrounded: Ratio
+    nodes_per_rack: PositiveCount
+    racks: PositiveCount
+    racks_unrounded: Ratio
+
+
+class PowerDraw(Record):
+    """Watts over time; IT power unless the name says facility."""
+
+    it_w: tuple[Watts, ...]
+    """Mean of each interval."""
+    peak_it_w: Watts
+    """In the busiest minute."""
+    mean_it_w: Watts
+    peak_facility_w: Watts
+    mean_facility_w: Watts
+    nameplate_w: Watts
+    tdp_w: Watts
+    """Sum of the GPUs' design power."""
+    facility_energy_j: Joules
+    """Over the forecast."""
+    facility_energy_j_per_token: JoulesPerToken
+    """Over output tokens."""
+
+
+class Cost(Record):
+    """Money while the fleet stands."""
+
+    total_usd_per_hour: UsdPerHour
+    energy_usd_per_hour: UsdPerHour
+    """Part of the total; nought where the GPU price covers it."""
+    output_usd_per_million_tokens: UsdPerMillionTokens
+    blended_usd_per_million_tokens: UsdPerMillionTokens
+    """Prompt and output tokens together."""
+
+
+class GpuRange(Record):
+    """GPUs when every stated band is at its good end, and at its bad end.
+
+    None where the bad end keeps the objectives with no fleet at all.
+    """
+
+    low_gpus: Count
+    high_gpus: Count | None
+
+
+class PolicyPlan(Record):
+    """One policy, carried through every step; or why it cannot be."""
+
+    policy: str
+    infeasible: str | None = None
+    service: Service | None = None
+    at_peak: OperatingPoint | None = None
+    """A replica in the busiest minute with the spares lost."""
+    sizing: Sizing | None = None
+    placement: Placement | None = None
+    power: PowerDraw | None = None
+    cost: Cost | None = None
+    gpu_range: GpuRange | None = None
+
+
+class OriginLine(Record):
+    """Where one quantity of the plan comes from."""
+
+    quantity: str
+    kind: OriginKind | Literal["interpolated", "modelled", "given"]
+    text: str
+    sources: tuple[str, ...] = ()
+    """Addresses, or files of a package."""
+
+
+class Default(Record):
+    """A value that a file left out and the plan uses."""
+
+    file: Literal["forecast", "fleet"]
+    key: str
+    value: str
+
+
+class Verdict(Record):
+    """The answer."""
+
+    policy: str
+    sentence: str
+    reason: str
+    flips: str | None = None
+    """What would change the answer."""
+
+
+class Plan(Record):
+    """Everything that a report shows; `-o` keeps it."""
+
+    version: Literal[1] = 1
+    capplan: str
+    """Version of the program."""
+    forecast: str
+    model: str
+    fleet: str
+    purchase_grade: bool
+    """False while percentiles rest on a stated factor instead of a simulation."""
+    demand: Demand
+    policies: tuple[PolicyPlan, ...]
+    verdict: Verdict
+    origins: tuple[OriginLine, ...]
+    defaults: tuple[Default, ...]
+    caveats: tuple[Caveat, ...]
+
+
+class Portfolio(Record):
+    """Plans made together on one fleet: the object that `--format json` prints."""
+
+    version: Literal[1] = 1
+    plans: tuple[Plan, ...]

@@ -1,0 +1,305 @@
+"""Plan to report: titles, rows and notes as text, with no markup."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from capplan.records.plan import DraftRange, OperatingPoint, OriginLine, Plan, PolicyPlan, Portfolio
+from capplan.report import numbers
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under columns; the first column labels the row."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Note:
+    """A heading with lines under it."""
+
+    heading: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What every output format shows."""
+
+    title: str
+    subtitle: tuple[str, ...]
+    tables: tuple[Table, ...]
+    notes: tuple[Note, ...]
+
+
+DEFINITIONS = (
+    "TPOT: time per output token after the first, per request. TTFT: arrival to first token. "
+    "chunk gap: between two streamed chunks, one round under speculation. "
+    "Tokens per round count the bonus token; a round verifies draft length + 1 tokens."
+)
+
+Cell = Callable[[PolicyPlan], str]
+
+
+def report(plan: Plan) -> Report:
+    """Everything a reader of one plan is told."""
+    return Report(
+        title=f"{plan.forecast}: {plan.model} on {plan.fleet}",
+        subtitle=_subtitle(plan),
+        tables=(_policies(plan), _latencies(plan)),
+        notes=(
+            _binding(plan),
+            _draft_lengths(plan),
+            Note("Verdict", _verdict(plan)),
+            Note("Where the numbers come from", _origins(plan)),
+            Note("Defaults used", _defaults(plan)),
+            Note("Caveats", tuple(f"{c.about}: {c.text}" for c in plan.caveats)),
+            Note("Definitions", (DEFINITIONS,)),
+        ),
+    )
+
+
+def together(portfolio: Portfolio) -> Report:
+    """Sums over plans that share a fleet; racks and nodes are bought plan by plan."""
+    chosen = [
+        next(p for p in plan.policies if p.policy == plan.verdict.policy)
+        for plan in portfolio.plans
+    ]
+    rows = [
+        (plan.forecast, p.policy, *_sums([p]))
+        for plan, p in zip(portfolio.plans, chosen, strict=True)
+    ]
+    return Report(
+        title="Together, each by its verdict",
+        subtitle=(),
+        tables=(
+            Table(
+                title="",
+                columns=("", "policy", "GPUs", "nodes", "racks", "peak IT power"),
+                rows=(*rows, ("all", "", *_sums(chosen))),
+            ),
+        ),
+        notes=(),
+    )
+
+
+def _sums(plans: list[PolicyPlan]) -> tuple[str, str, str, str]:
+    placed = [p.placement for p in plans if p.placement is not None]
+    watts = [p.power.peak_it_w for p in plans if p.power is not None]
+    return (
+        numbers.count(sum(p.gpus for p in placed)),
+        numbers.count(sum(p.nodes for p in placed)),
+        numbers.count(sum(p.racks for p in placed)),
+        numbers.kilowatts(sum(watts)) if len(watts) == len(plans) else numbers.ABSENT,
+    )
+
+
+def _subtitle(plan: Plan) -> tuple[str, ...]:
+    demand = plan.demand
+    totals = [sum(rates) for rates in zip(*(c.rate_per_s for c in demand.classes), strict=True)]
+    mean = sum(totals) / len(totals)
+    tokens = [
+        sum(rate * c.mean_output_tokens for rate, c in zip(rates, demand.classes, strict=True))
+        for rates in zip(*(c.rate_per_s for c in demand.classes), strict=True)
+    ]
+    hours = len(totals) * demand.step_s / 3600
+    grade = "" if plan.purchase_grade else "NOT PURCHASE-GRADE: percentiles are modelled."
+    return (
+        (
+            f"{hours:g} h from {demand.start:%Y-%m-%d %H:%M}; requests: mean {numbers.rate(mean)}, "
+            f"peak interval {numbers.rate(max(totals))}, "
+            f"busiest minute x{demand.peak_minute_over_mean:g}"
+        ),
+        (
+            f"output tokens: mean {numbers.rate(sum(tokens) / len(tokens))}, "
+            f"peak interval {numbers.rate(max(tokens))}"
+        ),
+        grade,
+    )
+
+
+def _policies(plan: Plan) -> Table:
+    rows: tuple[tuple[str, Cell], ...] = (
+        ("AT PEAK, spares lost", lambda _: ""),
+        ("batch", _peak(lambda p: f"{p.batch:.1f}")),
+        ("draft length", _peak(lambda p: str(p.draft_tokens))),
+        ("tokens per round", _peak(lambda p: numbers.ratio(p.tokens_per_round))),
+        ("target efficiency", _peak(lambda p: numbers.ratio(p.target_efficiency))),
+        ("TPOT mean", _peak(lambda p: numbers.time(p.tpot_mean_s))),
+        ("TPOT p99, worst class", _worst("tpot_p99_s")),
+        ("TTFT p99, worst class", _worst("ttft_p99_s")),
+        ("output tokens/s a replica", _peak(lambda p: numbers.count(p.output_tokens_per_s))),
+        ("FLEET", lambda _: ""),
+        ("requests/s a replica, most", _capacity),
+        ("replicas, needed + spare", _replicas),
+        ("replicas x GPUs = GPUs", _gpus),
+        ("GPUs bought (range)", _bought),
+        ("nodes / racks", _nodes),
+        ("IT power, peak", _power(lambda p: p.peak_it_w)),
+        ("IT power, average", _power(lambda p: p.mean_it_w)),
+        ("site power, average", _power(lambda p: p.mean_facility_w)),
+        ("site energy a day", lambda p: _energy_a_day(plan, p)),
+        ("site energy / output token", _energy_a_token),
+        ("$ an hour", _usd_an_hour),
+        ("$ per million output tokens", _usd_a_token),
+    )
+    return Table(
+        title="Policies, each at its own best",
+        columns=("", *(p.policy for p in plan.policies)),
+        rows=tuple((label, *(cell(p) for p in plan.policies)) for label, cell in rows),
+    )
+
+
+def _peak(show: Callable[[OperatingPoint], str]) -> Cell:
+    return lambda p: numbers.ABSENT if p.at_peak is None else show(p.at_peak)
+
+
+def _power(pick: Callable[..., float]) -> Cell:
+    return lambda p: numbers.ABSENT if p.power is None else numbers.kilowatts(pick(p.power))
+
+
+def _worst(quantity: str) -> Cell:
+    def cell(p: PolicyPlan) -> str:
+        if p.at_peak is None:
+            return numbers.ABSENT
+        values = [e.value_s for e in p.at_peak.latencies if e.quantity == quantity]
+        return numbers.time(max(values))
+
+    return cell
+
+
+def _capacity(p: PolicyPlan) -> str:
+    return numbers.ABSENT if p.service is None else numbers.rate(p.service.capacity_per_s)
+
+
+def _replicas(p: PolicyPlan) -> str:
+    s = p.sizing
+    return numbers.ABSENT if s is None else f"{s.replicas_at_peak} + {s.spare_replicas}"
+
+
+def _gpus(p: PolicyPlan) -> str:
+    if p.sizing is None or p.service is None or p.placement is None:
+        return numbers.ABSENT
+    return f"{p.sizing.replicas} x {p.service.gpus_per_replica} = {p.placement.gpus_in_replicas}"
+
+
+def _bought(p: PolicyPlan) -> str:
+    if p.placement is None or p.gpu_range is None:
+        return "none suffices"
+    high = p.gpu_range.high_gpus
+    top = "missed" if high is None else numbers.count(high)
+    low = numbers.count(p.gpu_range.low_gpus)
+    return f"{numbers.count(p.placement.gpus)} ({low}-{top})"
+
+
+def _nodes(p: PolicyPlan) -> str:
+    return numbers.ABSENT if p.placement is None else f"{p.placement.nodes} / {p.placement.racks}"
+
+
+def _energy_a_day(plan: Plan, p: PolicyPlan) -> str:
+    if p.power is None:
+        return numbers.ABSENT
+    days = len(p.power.it_w) * plan.demand.step_s / 86_400
+    return numbers.watt_hours(p.power.facility_energy_j / days)
+
+
+def _energy_a_token(p: PolicyPlan) -> str:
+    if p.power is None:
+        return numbers.ABSENT
+    return numbers.joules_per_token(p.power.facility_energy_j_per_token)
+
+
+def _usd_an_hour(p: PolicyPlan) -> str:
+    return numbers.ABSENT if p.cost is None else numbers.dollars(p.cost.total_usd_per_hour)
+
+
+def _usd_a_token(p: PolicyPlan) -> str:
+    if p.cost is None:
+        return numbers.ABSENT
+    return numbers.dollars(p.cost.output_usd_per_million_tokens)
+
+
+def _latencies(plan: Plan) -> Table:
+    rows = []
+    for traffic in plan.demand.classes:
+        for quantity, objective_s in traffic.objectives.items():
+            values = [_latency(p, traffic.name, quantity) for p in plan.policies]
+            label = quantity.removesuffix("_s").replace("_", " ")
+            rows.append((f"{traffic.name} {label}", numbers.time(objective_s), *values))
+    return Table(
+        title="Objectives at peak, spares lost (modelled)",
+        columns=("", "objective", *(p.policy for p in plan.policies)),
+        rows=tuple(rows),
+    )
+
+
+def _latency(p: PolicyPlan, traffic_class: str, quantity: str) -> str:
+    if p.at_peak is None:
+        return numbers.ABSENT
+    return next(
+        numbers.time(e.value_s)
+        for e in p.at_peak.latencies
+        if (e.traffic_class, e.quantity) == (traffic_class, quantity)
+    )
+
+
+def _binding(plan: Plan) -> Note:
+    lines = []
+    for p in plan.policies:
+        if p.service is None:
+            lines.append(f"{p.policy}: {p.infeasible}")
+        else:
+            limits = p.service.batch_limits
+            lines.append(
+                f"{p.policy}: {p.service.binding.text} (batch {p.service.at_capacity.batch:.0f}; "
+                f"memory fits {limits.memory:.0f}, engine {limits.engine}, "
+                f"measured to {limits.measured}) [{p.service.profile}]"
+            )
+    return Note("What binds a replica", tuple(lines))
+
+
+def _draft_lengths(plan: Plan) -> Note:
+    lines = [
+        f"{p.policy} ({p.service.drafter}): {_ranges(p.service.draft_ranges)}; in vLLM "
+        f"num_speculative_tokens_per_batch_size: {_vllm(p.service.draft_ranges)}"
+        for p in plan.policies
+        if p.service is not None and p.service.drafter is not None
+    ]
+    return Note("Draft length by running batch", tuple(lines))
+
+
+def _ranges(ranges: tuple[DraftRange, ...]) -> str:
+    return ", ".join(f"{r.from_batch}-{r.to_batch}: {r.draft_tokens}" for r in ranges)
+
+
+def _vllm(ranges: tuple[DraftRange, ...]) -> str:
+    rows = (f"[{r.from_batch},{r.to_batch},{r.draft_tokens}]" for r in ranges)
+    return f"[{','.join(rows)}]"
+
+
+def _verdict(plan: Plan) -> tuple[str, ...]:
+    verdict = plan.verdict
+    lines = (verdict.sentence, f"Why: {verdict.reason}.")
+    return lines if verdict.flips is None else (*lines, f"Flips: {verdict.flips}.")
+
+
+def _origins(plan: Plan) -> tuple[str, ...]:
+    return tuple(_origin(line) for line in plan.origins)
+
+
+def _origin(line: OriginLine) -> str:
+    """The kind, the first sentence of how, and the source or how many there are."""
+    parts = [line.text.split(". ")[0].rstrip(".")] if line.text else []
+    if len(line.sources) == 1:
+        parts.append(line.sources[0])
+    elif line.sources:
+        parts.append(f"{len(line.sources)} sources, listed in the profile")
+    return f"{line.quantity}: {': '.join([line.kind.upper(), '; '.join(parts)])}"
+
+
+def _defaults(plan: Plan) -> tuple[str, ...]:
+    if not plan.defaults:
+        return ("none",)
+    return tuple(f"{d.file}: {d.key} = {d.value}" for d in plan.defaults)

@@ -1,0 +1,82 @@
+"""How each quantity is shown, with its unit: here seconds become milliseconds, watts kilowatts."""
+
+ABSENT = "-"
+
+
+def time(value_s: float) -> str:
+    """Three figures in ms below a second, in s above.
+
+    >>> time(0.0423), time(1.234), time(0.0004)
+    ('42.3 ms', '1.23 s', '0.40 ms')
+    """
+    if value_s >= 0.9995:
+        return f"{value_s:.3g} s"
+    value_ms = value_s * 1e3
+    digits = 0 if value_ms >= 99.95 else 1 if value_ms >= 9.995 else 2
+    return f"{value_ms:.{digits}f} ms"
+
+
+def kilowatts(value_w: float) -> str:
+    """One decimal below 100 kW, none above.
+
+    >>> kilowatts(10_230), kilowatts(123_456)
+    ('10.2 kW', '123 kW')
+    """
+    value_kw = value_w / 1e3
+    return f"{value_kw:,.1f} kW" if value_kw < 99.95 else f"{value_kw:,.0f} kW"
+
+
+def watt_hours(value_j: float) -> str:
+    """Energy in kWh, in MWh from ten thousand.
+
+    >>> watt_hours(3.6e6 * 1500), watt_hours(3.6e6 * 25_000)
+    ('1,500 kWh', '25.0 MWh')
+    """
+    value_kwh = value_j / 3.6e6
+    return f"{value_kwh:,.0f} kWh" if value_kwh < 9_999.5 else f"{value_kwh / 1e3:,.1f} MWh"
+
+
+def joules_per_token(value_j: float) -> str:
+    """Three figures.
+
+    >>> joules_per_token(2.345)
+    '2.35 J'
+    """
+    return f"{value_j:.3g} J"
+
+
+def dollars(value_usd: float) -> str:
+    """Cents below a thousand dollars, whole dollars above.
+
+    >>> dollars(1.924), dollars(48_000)
+    ('$1.92', '$48,000')
+    """
+    return f"${value_usd:,.2f}" if value_usd < 999.995 else f"${value_usd:,.0f}"
+
+
+def count(value: float) -> str:
+    """A whole number with thousands separators.
+
+    >>> count(12345.4)
+    '12,345'
+    """
+    return f"{value:,.0f}"
+
+
+def ratio(value: float) -> str:
+    """Two decimals.
+
+    >>> ratio(0.8449)
+    '0.84'
+    """
+    return f"{value:.2f}"
+
+
+def rate(value_per_s: float) -> str:
+    """Three figures a second.
+
+    >>> rate(3.2), rate(582.99), rate(45_000)
+    ('3.20/s', '583/s', '45,000/s')
+    """
+    short = f"{value_per_s:#.3g}".rstrip(".")
+    return f"{short}/s" if value_per_s < 999.5 else f"{value_per_s:,.0f}/s"
