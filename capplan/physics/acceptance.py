@@ -47,7 +47,8 @@ def tokens_per_round_variance(shares: ArrayLike) -> Array:
     positions = np.arange(1, kept.shape[-1] + 1)
     none = np.ones((*kept.shape[:-1], 1))
     second = np.concatenate([none, 1 + np.cumsum((2 * positions + 1) * kept, axis=-1)], axis=-1)
-    return np.asarray(second - tokens_per_round(kept) ** 2)
+    # Rounding can leave a hair below nought where every round is alike.
+    return np.maximum(second - tokens_per_round(kept) ** 2, 0.0)
 
 
 def shifted_shares(shares: ArrayLike, shift: float) -> Array:

@@ -152,37 +152,42 @@ def capacity(curve: Curve) -> Capacity:
     Between the last batch that keeps everything and the first that does not, the rate is
     interpolated where the worst constraint reaches one.
     """
-    rates, stops = [], []
-    for mix in range(len(curve.rate_per_s)):
-        rate, stop = _one(curve.rate_per_s[mix], int(curve.rising[mix]), curve.used[:, mix])
-        rates.append(rate)
-        stops.append(stop)
+    found = [capacity_of_mix(curve, mix) for mix in range(len(curve.rate_per_s))]
+    rates, stops = zip(*found, strict=True)
     return Capacity(np.array(rates), np.array(stops, dtype=np.intp))
 
 
-def _one(rate: Array, rising: int, used: Array) -> tuple[float, int]:
+def capacity_of_mix(curve: Curve, mix: int) -> tuple[float, int]:
+    """Highest rate of one mix, and what stops it there, as in `Capacity`."""
+    rate, used, rising = curve.rate_per_s[mix], curve.used[:, mix], int(curve.rising[mix])
     worst = np.where(np.isnan(used), np.inf, used).max(axis=0)
-    kept = np.flatnonzero(worst[:rising] > 1)
-    bad = int(kept[0]) if len(kept) else rising
-    stop = _reason(rate, used, bad)
+    broken = np.flatnonzero(worst[:rising] > 1)
+    bad = int(broken[0]) if len(broken) else rising
+    if bad == len(rate):
+        return float(rate[-1]), MEASURED
+    before = used[:, bad - 1] if bad else np.zeros(len(used))
+    way, stop = _first_crossing(before, used[:, bad])
+    if stop < 0:
+        stop = SATURATED if np.isfinite(rate[bad]) else MEASURED
     if bad == 0:
         return 0.0, stop
-    last = bad - 1
-    if stop < 0 or not np.isfinite(worst[bad]):
-        return float(rate[last]), stop
-    before, after = np.log(worst[last]), np.log(worst[bad])
-    way = -before / (after - before)
-    return float(np.exp((1 - way) * np.log(rate[last]) + way * np.log(rate[bad]))), stop
+    return float(np.exp((1 - way) * np.log(rate[bad - 1]) + way * np.log(rate[bad]))), stop
 
 
-def _reason(rate: Array, used: Array, bad: int) -> int:
-    """What breaks at a batch: a constraint, the end of measurement, or saturation."""
-    if bad == len(rate):
-        return MEASURED
-    broken = np.where(np.isnan(used[:, bad]), 0.0, used[:, bad])
-    if broken.max() > 1:
-        return int(np.argmax(broken))
-    return SATURATED if np.isfinite(rate[bad]) else MEASURED
+def _first_crossing(before: Array, after: Array) -> tuple[float, int]:
+    """How far between two batches a constraint first reaches one, and which. -1 for none.
+
+    Where a wait jumps to infinity there is nothing to interpolate: the batch before is the last,
+    and what ran out is named rather than the wait that shows it.
+    """
+    broken = np.flatnonzero(after > 1)
+    finite = broken[np.isfinite(after[broken])]
+    if len(finite) == 0:
+        return 0.0, int(broken[0]) if len(broken) else -1
+    low = np.log(np.maximum(before[finite], 1e-12))
+    ways = low / (low - np.log(after[finite]))
+    first = int(np.argmin(ways))
+    return 0.0 if len(finite) < len(broken) else float(ways[first]), int(finite[first])
 
 
 def binding(curve: Curve, stopped_by: int) -> Binding:

@@ -1,5 +1,8 @@
 """Each objective's latency over a replica's grid: modelled, not simulated."""
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 
 from capplan.physics import latency, lengths
@@ -19,27 +22,24 @@ _ALWAYS_SHOWN: tuple[Objective, ...] = ("ttft_p99_s", "tpot_p99_s", "chunk_gap_p
 
 def estimates(replica: Replica, demand: Demand) -> Estimates:
     """Every objective of every class, and the three that a report always shows."""
+    gaps = cache(lambda percentile: _chunk_gap_s(replica, percentile))
     return {
-        (place, objective): estimate(replica, place, objective)
+        (place, objective): _estimate(replica, place, objective, gaps)
         for place, traffic in enumerate(demand.classes)
         for objective in dict.fromkeys([*traffic.objectives, *_ALWAYS_SHOWN])
     }
 
 
-def estimate(replica: Replica, place: int, objective: Objective) -> Array:
-    """A percentile of one class's latency at every mix, variant and batch. [M, V, B] in seconds.
-
-    Args:
-        replica: The replica.
-        place: Which class.
-        objective: Such as tpot_p99_s.
-    """
+def _estimate(
+    replica: Replica, place: int, objective: Objective, gaps: Callable[[float], Array]
+) -> Array:
+    """One percentile of one class's latency. [M, V, B]; chunk gaps are the same for all classes."""
     metric, name, _ = objective.rsplit("_", 2)
     percentile = PERCENTILES[name]
     if metric == "tpot":
         return _tpot_s(replica, place, percentile)
     if metric == "chunk_gap":
-        return _chunk_gap_s(replica, percentile)
+        return gaps(percentile)
     return _ttft_s(replica, place, percentile)
 
 

@@ -26,7 +26,7 @@ def operating_point(
     batch = float(batch_at(curve, mix, rate_per_s))
 
     def here(values: Array) -> float:
-        return float(np.interp(batch, replica.batch, curve.follow(values)[mix]))
+        return _between(curve, mix, batch, values)
 
     variant = int(curve.variant[np.abs(replica.batch - max(batch, 1.0)).argmin()])
     draft_tokens = replica.variants.draft_tokens[variant]
@@ -73,8 +73,18 @@ def _latencies(
         LatencyEstimate(
             traffic_class=demand.classes[place].name,
             quantity=quantity,
-            value_s=float(np.interp(batch, curve.replica.batch, curve.follow(values)[mix])),
+            value_s=_between(curve, mix, batch, values),
             objective_s=demand.classes[place].objectives.get(quantity),
         )
         for (place, quantity), values in estimates.items()
     )
+
+
+def _between(curve: Curve, mix: int, batch: float, values: Array) -> float:
+    """Values of a mix at a batch; the batch below answers where the next has no finite value."""
+    grid, line = curve.replica.batch, curve.follow(values)[mix]
+    below = max(int(np.searchsorted(grid, batch * (1 + 1e-9), side="right")) - 1, 0)
+    above = below + 1
+    if above == len(grid) or not np.isfinite(line[above]):
+        return float(line[below])
+    return float(np.interp(batch, grid[below : above + 1], line[below : above + 1]))

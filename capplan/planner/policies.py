@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from capplan.errors import Complaint, InputError
 from capplan.physics.surface import Array
-from capplan.planner.capacity import Capacity, Constraint, Curve, capacity
+from capplan.planner.capacity import Constraint, Curve, capacity_of_mix
 from capplan.planner.service import Replica
 from capplan.records.plan import DraftRange
 
@@ -32,13 +32,9 @@ def choose(
         return Curve.of(replica, constraints, _constant(replica, 0), loaded=False)
     tables = _tables(policy, replica, peak_mix)
     curves = [Curve.of(replica, constraints, table, loaded=True) for table in tables]
-    reached = [_at(capacity(curve), peak_mix) for curve in curves]
+    reached = [capacity_of_mix(curve, peak_mix)[0] for curve in curves]
     good_enough = [rate >= _AS_GOOD * max(reached) for rate in reached]
     return curves[good_enough.index(True)]
-
-
-def _at(found: Capacity, mix: int) -> float:
-    return float(found.rate_per_s[mix])
 
 
 def _tables(policy: str, replica: Replica, mix: int) -> list[tuple[DraftRange, ...]]:

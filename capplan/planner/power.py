@@ -51,22 +51,22 @@ def _gpu_w(curve: Curve, idle_w: float, mixes: NDArray[np.intp], rates: Array) -
     The engine steps whenever anybody decodes; with a mean batch B that is 1 − exp(−B) of the time,
     the number of sequences being Poisson while they do not crowd each other.
     """
-    watts = np.zeros(len(rates))
+    watts, busy = np.zeros(len(rates)), _busy_w(curve)
     for mix in np.unique(mixes):
         here = mixes == mix
         batch = batch_at(curve, mix, rates[here])
-        busy_w = np.interp(batch, curve.replica.batch, _busy_w(curve, mix))
+        busy_w = np.interp(batch, curve.replica.batch, busy[mix])
         watts[here] = idle_w - np.expm1(-batch) * (busy_w - idle_w)
     return watts
 
 
-def _busy_w(curve: Curve, mix: int) -> Array:
-    """Watts of a GPU while it steps, at each batch. [B]."""
+def _busy_w(curve: Curve) -> Array:
+    """Watts of a GPU while it steps, by mix and batch. [M, B]."""
     replica, power = curve.replica, curve.replica.surfaces.power
     assert power is not None
     return power.at(
         power.clamped(0, replica.batch),
-        power.clamped(1, replica.context_tokens[mix, curve.variant]),
+        power.clamped(1, replica.context_tokens[:, curve.variant]),
         np.array(replica.variants.draft_tokens)[curve.variant] + 1,
     )
 

@@ -20,7 +20,8 @@ from capplan.records.profile import Profile
 
 _ALONE = 0.02
 """Mean batch that stands for a replica which serves one request at a time."""
-_POINTS = 56
+_POINTS = 112
+"""Of the grid from one sequence up: four to five per cent from one to the next."""
 
 
 @dataclass(frozen=True)

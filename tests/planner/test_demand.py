@@ -9,7 +9,7 @@ from capplan.errors import InputError
 from capplan.planner.demand import demand, output_tokens
 from capplan.planner.load import Load
 from capplan.records.forecast import Daily, Forecast, Lengths, Rate
-from conftest import make_forecast
+from straight import make_forecast
 
 
 def changed(forecast: Forecast, **changes: object) -> Forecast:

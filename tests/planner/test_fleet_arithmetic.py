@@ -9,7 +9,7 @@ from capplan.planner.demand import demand
 from capplan.planner.load import Load
 from capplan.planner.placement import placement
 from capplan.planner.sizing import sizing
-from conftest import make_fleet, make_forecast
+from straight import make_fleet, make_forecast
 
 
 def sized(rates, capacity, minute=1.0, **rules):

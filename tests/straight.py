@@ -3,8 +3,6 @@
 import datetime as dt
 from collections.abc import Callable
 
-import pytest
-
 from capplan.records.caveat import Origin
 from capplan.records.fleet import Fleet, Gpu, Node, Price, Rack, Rules, Site
 from capplan.records.forecast import Forecast, Lengths, Rate, TimeAxis, TrafficClass
@@ -175,8 +173,3 @@ def make_fleet(**rules: float) -> Fleet:
         prices={"h200-sxm": Price(hold_usd_per_gpu_hour=4.0, energy_included=True, sources={})},
         rules=Rules(**{"headroom": 0.0, "spare_replicas": 0, **rules}),  # type: ignore[arg-type]
     )
-
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return make_fleet()

@@ -1,0 +1,54 @@
+# `make plan` and `make test` set up what they need in .venv and do what they say.
+PYTHON ?= python3
+VENV ?= .venv
+FORECAST ?= forecasts/three-classes.yaml
+# Without a CUDA device the CPU build is enough: give its index or file here.
+TORCH ?= torch==2.13.0
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: plan test test-torch test-wheel bench schemas clean
+
+plan: $(VENV)/.installed
+	$(BIN)/capplan plan $(FORECAST)
+
+test: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -m "not torch"
+
+# The lane that measures; needs torch, and no GPU.
+test-torch: $(VENV)/.installed-torch
+	$(BIN)/python -m pytest -m torch tests
+
+# What a user gets from the package index: no checkout, no torch.
+test-wheel: $(VENV)/.installed-dev
+	bash scripts/check_wheel.sh $(BIN)/python
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/startup.py
+
+schemas: $(VENV)/.installed
+	for kind in forecast profile fleet model plan; do \
+	  $(BIN)/capplan schema $$kind > schemas/$$kind.json || exit 1; done
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e '.[dev]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-torch: $(VENV)/.installed-dev
+	$(PIP) '$(TORCH)'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
