@@ -1,7 +1,7 @@
 # `make plan` and `make test` set up what they need in .venv and do what they say.
 PYTHON ?= python3
 VENV ?= .venv
-FORECAST ?= forecasts/three-classes.yaml
+FORECAST ?= forecasts/servegen-m-large.yaml
 # Without a CUDA device the CPU build is enough: give its index or file here.
 TORCH ?= torch==2.13.0
 

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from composed.profiles import shipped
-
 from capplan.files.writer import write_record
+from composed.profiles import shipped
 
 PROFILES = Path(__file__).parents[1] / "profiles"
 

@@ -32,9 +32,9 @@ CONTEXTS = (128, 8192)
 CHUNKS = (256, 2048, 8192)
 
 
-def make_profile(  # noqa: PLR0913
+def make_profile(
     *,
-    step_s: Callable[[int, int], float] = lambda batch, query: 0.010 + 0.0001 * batch,
+    step_s: Callable[[int, int], float] = lambda batch, _: 0.010 + 0.0001 * batch,
     draft_s: Callable[[int, int], float] | None = None,
     shares: tuple[float, ...] = (0.8, 0.64, 0.512, 0.4096),
     spread: float = 0.0,
@@ -123,7 +123,7 @@ def make_profile(  # noqa: PLR0913
     )
 
 
-def make_forecast(  # noqa: PLR0913
+def make_forecast(
     *,
     rates: tuple[float, ...] = (10.0,),
     prompt: float = 100.0,

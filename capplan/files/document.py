@@ -23,6 +23,8 @@ from capplan.files.text import read_text
 LARGEST_BYTES = 16 << 20
 DEEPEST = 64
 """Levels of nesting; capplan's own formats need eight."""
+MOST_NODES = 500_000
+"""Keys and list items of one file: a year in steps of five minutes is a fifth of that."""
 
 # The parser in C is ten times faster; some builds of PyYAML lack it.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -207,6 +209,11 @@ class _Composer:
             self.root = value
             self.places[()] = _position(mark)
             return
+        if len(self.places) > MOST_NODES:
+            rule = f"holds more than {MOST_NODES:,} keys and items"
+            remedy = "put long series in a CSV file beside it"
+            self.findings.add((), rule, at=_position(mark), remedy=remedy)
+            self.findings.check()
         top = self._open[-1]
         if type(top.value) is list:
             self.places.setdefault((*top.path, len(top.value)), _position(mark))

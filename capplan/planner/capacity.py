@@ -35,7 +35,9 @@ class Curve:
         loaded: Whether a drafter is in memory.
         variant: Which variant runs at each batch. [B]
         rate_per_s: Requests that keep the batch in balance. [M, B]
-        rising: Batches from the first on over which the rate is known and grows. [M]
+        balance_per_s: The same as far as it grows, lowered to what every larger batch still
+            serves: where a switch of draft length makes the rate dip, a rate has two batches in
+            balance, and the larger is planned on. NaN beyond. [M, B]
         used: Each constraint's use. [constraints, M, B]
     """
 
@@ -45,7 +47,7 @@ class Curve:
     loaded: bool
     variant: NDArray[np.intp]
     rate_per_s: Array
-    rising: NDArray[np.intp]
+    balance_per_s: Array
     used: Array
 
     @classmethod
@@ -71,7 +73,7 @@ class Curve:
             loaded,
             variant,
             rate,
-            _rising(rate),
+            _balance(rate),
             np.array([follow(constraint.used, variant) for constraint in constraints]),
         )
 
@@ -102,10 +104,15 @@ def follow(values: Array, variant: NDArray[np.intp]) -> Array:
     return values[:, variant, np.arange(len(variant))]
 
 
-def _rising(rate: Array) -> NDArray[np.intp]:
-    """How many batches from the first on have a known rate above the one before. [M]."""
-    good = np.isfinite(rate) & (np.diff(rate, axis=1, prepend=-np.inf) > 0)
-    return np.asarray(np.where(good.all(axis=1), rate.shape[1], np.argmin(good, axis=1)))
+def _balance(rate: Array) -> Array:
+    """Lower envelope from the right of each mix's rate, up to its highest. [M, B]."""
+    lines = np.full_like(rate, np.nan)
+    for line, values in zip(lines, rate, strict=True):
+        known = len(values) if np.isfinite(values).all() else int(np.argmin(np.isfinite(values)))
+        if known:
+            top = int(np.argmax(values[:known])) + 1
+            line[:top] = np.minimum.accumulate(values[:top][::-1])[::-1]
+    return lines
 
 
 def constraints(replica: Replica, demand: Demand, estimates: Estimates) -> tuple[Constraint, ...]:
@@ -159,19 +166,22 @@ def capacity(curve: Curve) -> Capacity:
 
 def capacity_of_mix(curve: Curve, mix: int) -> tuple[float, int]:
     """Highest rate of one mix, and what stops it there, as in `Capacity`."""
-    rate, used, rising = curve.rate_per_s[mix], curve.used[:, mix], int(curve.rising[mix])
+    balance, used = curve.balance_per_s[mix], curve.used[:, mix]
+    known = int(np.isfinite(balance).sum())
     worst = np.where(np.isnan(used), np.inf, used).max(axis=0)
-    broken = np.flatnonzero(worst[:rising] > 1)
-    bad = int(broken[0]) if len(broken) else rising
-    if bad == len(rate):
-        return float(rate[-1]), MEASURED
+    broken = np.flatnonzero(worst[:known] > 1)
+    bad = int(broken[0]) if len(broken) else known
+    if bad == len(balance):
+        return float(balance[-1]), MEASURED
     before = used[:, bad - 1] if bad else np.zeros(len(used))
     way, stop = _first_crossing(before, used[:, bad])
     if stop < 0:
-        stop = SATURATED if np.isfinite(rate[bad]) else MEASURED
+        stop = SATURATED if np.isfinite(curve.rate_per_s[mix, bad]) else MEASURED
     if bad == 0:
         return 0.0, stop
-    return float(np.exp((1 - way) * np.log(rate[bad - 1]) + way * np.log(rate[bad]))), stop
+    if bad == known:
+        return float(balance[bad - 1]), stop
+    return float(balance[bad - 1] ** (1 - way) * balance[bad] ** way), stop
 
 
 def _first_crossing(before: Array, after: Array) -> tuple[float, int]:

@@ -27,14 +27,16 @@ def demand(forecast: Forecast) -> Demand:
     intervals = {len(traffic.rate_per_s) for traffic in classes}
     if len(intervals) > 1:
         raise InputError([_complaint(forecast, "classes", "rates must cover the same intervals")])
-    if not any(any(traffic.rate_per_s) for traffic in classes):
-        raise InputError([_complaint(forecast, "rate", "every interval asks for nothing")])
-    return Demand(
+    asked = Demand(
         start=forecast.time.start,
         step_s=forecast.time.step_s,
         peak_minute_over_mean=forecast.peak_minute_over_mean,
         classes=classes,
     )
+    if output_tokens(asked) < 1:
+        rule = "all intervals together ask for less than one output token"
+        raise InputError([_complaint(forecast, "rate", rule)])
+    return asked
 
 
 def output_tokens(demand: Demand) -> float:

@@ -59,11 +59,12 @@ def operating_point(
 
 
 def batch_at(curve: Curve, mix: int, rate_per_s: ArrayLike) -> Array:
-    """Mean batch that balances each rate, on the rising part of the curve."""
-    known = curve.rising[mix]
-    rate, batch = curve.rate_per_s[mix, :known], curve.replica.batch[:known]
+    """Mean batch that balances each rate; the larger one where there are two."""
+    balance = curve.balance_per_s[mix]
+    known = np.isfinite(balance)
     wanted = np.asarray(rate_per_s, dtype=float)
-    return np.asarray(np.interp(wanted, [0.0, *rate], [0.0, *batch]))
+    rates, batches = [0.0, *balance[known]], [0.0, *curve.replica.batch[known]]
+    return np.asarray(np.interp(wanted, rates, batches))
 
 
 def _latencies(

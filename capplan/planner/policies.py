@@ -46,6 +46,7 @@ def _tables(policy: str, replica: Replica, mix: int) -> list[tuple[DraftRange, .
     greedy = [
         _by_batch(replica, mix, replica.variants.tokens_per_round),
         _by_batch(replica, mix, replica.variants.cautious_tokens_per_round),
+        _by_batch(replica, mix, replica.variants.unlucky_tokens_per_round),
     ]
     # With spread between requests the length that emits most tokens need not be the one that
     # keeps a percentile: constants stand among the candidates.

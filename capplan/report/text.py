@@ -44,4 +44,4 @@ def _print_note(note: Note, console: Console) -> None:
     console.print()
     console.print(Text(note.heading, style="bold"))
     for line in note.lines:
-        console.print(Padding(Text(line), (0, 0, 0, 2)))
+        console.print(Padding(Text(line), (0, 0, 0, 2), expand=False))

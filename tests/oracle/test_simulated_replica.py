@@ -6,6 +6,7 @@ It shares no code with capplan. Means are compared closely; the planner's percen
 factors, so only its mean-based parts are held to the simulation.
 """
 
+import random
 from collections import deque
 
 import numpy as np
@@ -19,6 +20,8 @@ from straight import make_fleet, make_forecast, make_profile
 A_S, B_S, PREFILL_S = 0.010, 0.0001, 2e-5
 BUDGET = 2048
 CHANCES = (0.8, 0.8, 0.8)
+REQUESTS = 6000
+WARM = REQUESTS // 5
 
 
 def step_s(batch: float, query: int) -> float:
@@ -52,55 +55,73 @@ def lognormal(rng: np.random.Generator, mean: float, size: int) -> np.ndarray:
     return np.maximum(np.rint(rng.lognormal(np.log(mean) - sigma**2 / 2, sigma, size)), 1)
 
 
+class Engine:
+    """One replica: a queue of prompts, the running requests, and a clock."""
+
+    def __init__(self, rate: float, prompt: float, output: float, drafts: int) -> None:
+        rng = np.random.default_rng(8)
+        self.toss = random.Random(8).random
+        self.arrivals = np.cumsum(rng.exponential(1 / rate, REQUESTS))
+        self.prompts = lognormal(rng, prompt, REQUESTS)
+        self.outputs = lognormal(rng, output, REQUESTS)
+        self.drafts, self.clock, self.coming = drafts, 0.0, 0
+        self.queue: deque[list[float]] = deque()  # [request, prompt tokens left]
+        self.running: dict[int, float] = {}  # request to tokens left
+
+    def admit(self) -> None:
+        if not self.queue and not self.running:
+            self.clock = max(self.clock, self.arrivals[self.coming])
+        while self.coming < REQUESTS and self.arrivals[self.coming] <= self.clock:
+            self.queue.append([self.coming, self.prompts[self.coming]])
+            self.coming += 1
+
+    def fill_budget(self) -> tuple[float, list[int]]:
+        """Prompt tokens of this step, first come first served, and the prompts that it ends."""
+        room, done = BUDGET - len(self.running) * (self.drafts + 1), []
+        chunk = 0.0
+        while self.queue and room > chunk:
+            taken = min(self.queue[0][1], room - chunk)
+            chunk += taken
+            self.queue[0][1] -= taken
+            if self.queue[0][1] > 0:
+                break
+            done.append(int(self.queue.popleft()[0]))
+        return chunk, done
+
+    def emit(self, request: int) -> float:
+        """Tokens that a request gains in a round: its drafts up to the first miss, and one."""
+        kept = 0
+        while kept < self.drafts and self.toss() < CHANCES[kept]:
+            kept += 1
+        tokens = min(1.0 + kept, self.running[request])
+        self.running[request] -= tokens
+        if self.running[request] <= 0:
+            del self.running[request]
+        return tokens
+
+
 def simulated(rate: float, prompt: float, output: float, drafts: int) -> dict[str, float]:
     """Mean batch, and time per output token over all tokens."""
-    rng = np.random.default_rng(8)
-    requests = 6000
-    arrivals = np.cumsum(rng.exponential(1 / rate, requests))
-    prompts, outputs = lognormal(rng, prompt, requests), lognormal(rng, output, requests)
-    clock, coming = 0.0, 0
-    queue: deque[list[float]] = deque()  # [request, prompt tokens left]
-    running: dict[int, float] = {}  # request to tokens left
-    warm = requests // 5
+    engine = Engine(rate, prompt, output, drafts)
     area = decoded = decoding_s = 0.0
-    while coming < requests or queue or running:
-        while coming < requests and arrivals[coming] <= clock:
-            queue.append([coming, prompts[coming]])
-            coming += 1
-        if not queue and not running:
-            clock = arrivals[coming]
-            continue
-        room = BUDGET - len(running) * (drafts + 1)
-        chunk, done = 0.0, []
-        while queue and room > chunk:
-            taken = min(queue[0][1], room - chunk)
-            chunk += taken
-            queue[0][1] -= taken
-            if queue[0][1] > 0:
-                break
-            done.append(int(queue.popleft()[0]))
-        lasts = step_s(max(len(running), 1), drafts + 1) + PREFILL_S * chunk + 0.001 * drafts
-        clock += lasts
-        if warm < coming < requests:
-            area += len(running) * lasts
-        for request in list(running):
-            emitted = 1
-            for chance in CHANCES[:drafts]:
-                if rng.random() >= chance:
-                    break
-                emitted += 1
-            emitted = min(emitted, running[request])
-            if warm < request < requests - warm:
-                decoded += emitted
+    while engine.coming < REQUESTS or engine.queue or engine.running:
+        engine.admit()
+        chunk, done = engine.fill_budget()
+        batch = len(engine.running)
+        lasts = step_s(max(batch, 1), drafts + 1) + PREFILL_S * chunk + 0.001 * drafts
+        engine.clock += lasts
+        if WARM < engine.coming < REQUESTS:
+            area += batch * lasts
+        for request in list(engine.running):
+            tokens = engine.emit(request)
+            if WARM < request < REQUESTS - WARM:
+                decoded += tokens
                 decoding_s += lasts
-            running[request] -= emitted
-            if running[request] <= 0:
-                del running[request]
         for request in done:
-            if outputs[request] > 1:
-                running[request] = outputs[request] - 1
+            if engine.outputs[request] > 1:
+                engine.running[request] = engine.outputs[request] - 1
     return {
-        "batch": area / float(arrivals[-1] - arrivals[warm]),
+        "batch": area / float(engine.arrivals[-1] - engine.arrivals[WARM]),
         "tpot_s": decoding_s / decoded,
     }
 

@@ -1,5 +1,6 @@
 """A replica's capacity against closed forms for straight-line step times."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from capplan.planner import policies
 from capplan.planner.candidate import Candidate, plan_policy
-from capplan.planner.capacity import capacity
+from capplan.planner.capacity import Curve, _balance, capacity
 from capplan.planner.demand import demand
 from capplan.records.plan import PolicyPlan
 from capplan.records.profile import Profile
@@ -231,7 +232,7 @@ def test_by_load_ranges_cover_every_batch_once_and_are_at_most_four():
     assert 1 < len(ranges) <= 4
     assert ranges[0].from_batch == 1
     assert ranges[-1].to_batch == 256
-    for before, after in zip(ranges, ranges[1:], strict=False):
+    for before, after in itertools.pairwise(ranges):
         assert after.from_batch == before.to_batch + 1
         assert after.draft_tokens < before.draft_tokens
 
@@ -262,10 +263,14 @@ def test_a_loaded_and_idle_drafter_costs_its_overhead():
     profile = make_profile(draft_s=lambda *_: 0.0, shares=(0.0,) * 4, overhead=0.05)
     candidate = Candidate.of(profile, "eagle", demand(make_forecast()))
     idle = policies._constant(candidate.replica, 0)
-    from capplan.planner.capacity import Curve
-
     loaded = capacity(Curve.of(candidate.replica, candidate.constraints, idle, loaded=True))
     plain = capacity(Curve.of(candidate.replica, candidate.constraints, idle, loaded=False))
     a, b = 1.05 * A_S, 1.05 * B_S
     assert loaded.rate_per_s[0] == pytest.approx((1 - a / 0.03) / (b * 100 + 0.001), rel=3e-3)
     assert loaded.rate_per_s[0] < plain.rate_per_s[0]
+
+
+def test_where_a_rate_has_two_batches_in_balance_the_larger_is_planned_on():
+    rate = np.array([[1.0, 2.0, 1.5, 3.0, 2.5, np.nan]])
+    assert _balance(rate)[0, :4].tolist() == [1.0, 1.5, 1.5, 3.0]
+    assert np.isnan(_balance(rate)[0, 4:]).all()  # past the highest rate nothing is planned

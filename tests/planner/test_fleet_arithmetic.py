@@ -63,7 +63,7 @@ def test_a_rack_too_weak_for_one_node_is_infeasible():
 
 
 def test_a_replica_of_a_node_and_a_half_is_refused():
-    with pytest.raises(InputError, match="must fill whole nodes of 8, found 1.5 nodes"):
+    with pytest.raises(InputError, match=r"must fill whole nodes of 8, found 1\.5 nodes"):
         placement(1, 12, make_fleet(), "h200-sxm")
 
 
