@@ -5,8 +5,6 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from capplan.errors import Complaint, InputError
 from capplan.records.profile import MixedCell, PrefillCell, StepCell
 
@@ -35,15 +33,13 @@ class Journal:
             InputError: If the file there holds other settings or is no journal.
         """
         if not self.path.exists() or not self._whole_lines():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_bytes(b"")
-            self._write({"settings": self._settings})
+            self._begin()
             return []
         lines = self._whole_lines()
         try:
             self._compare(json.loads(lines[0])["settings"])
             cells = [_cell(json.loads(line)) for line in lines[1:]]
-        except (ValueError, KeyError, TypeError, ValidationError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise self._refused("", "is not the journal of a sweep") from error
         os.truncate(self.path, sum(len(line) for line in lines))
         return cells
@@ -55,6 +51,15 @@ class Journal:
     def close(self) -> None:
         """Removes the journal: the profile is written."""
         self.path.unlink()
+
+    def _begin(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_bytes(b"")
+        except OSError as error:
+            rule = f"cannot be written: {error.strerror or error}"
+            raise InputError([Complaint(str(self.path), "", rule)]) from error
+        self._write({"settings": self._settings})
 
     def _whole_lines(self) -> list[bytes]:
         lines = self.path.read_bytes().splitlines(keepends=True)

@@ -20,7 +20,7 @@ from capplan.records.architecture import Architecture, Moe  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
-CONTEXT = 16
+CONTEXT = 64
 BATCHES = (1, 2, 3, 4, 6, 8, 16)
 QUERIES = (1, 2, 3, 4, 6)
 PASSES = 4
@@ -77,7 +77,6 @@ def test_at_small_batches_experts_explain_more_than_tokens(observed: Observed) -
     small = observed.batch <= 8
     by_experts = explained(observed, observed.experts, where=small)
     by_tokens = explained(observed, observed.tokens, where=small)
-    print(f"batch <= 8: experts {by_experts:.4f}, tokens {by_tokens:.4f}")
     assert by_experts > by_tokens
 
 
@@ -87,7 +86,7 @@ def test_routers_choose_nearly_independently(
     shape = architecture.layer_kinds[0].feed_forward
     assert isinstance(shape, Moe)
     expected = independent_experts(shape.experts, shape.experts_per_token, observed.tokens)
-    # Six layers of one draw: the mean of the counts scatters by less than 2 of 128.
+    # A layer's count scatters by about 3 of 128, the mean of six by 1.2: five standard errors.
     assert np.abs(observed.experts - expected).max() < 6
     assert np.abs((observed.experts - expected).mean()) < 2
 

@@ -1,0 +1,137 @@
+"""`capplan profile MODEL`: measures a model on this machine and stores a profile."""
+
+import enum
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from capplan.records.profile import Profile
+
+INTERRUPTED = 130
+
+
+class DeviceName(enum.StrEnum):
+    """Where to measure."""
+
+    cuda = "cuda"
+    cpu = "cpu"
+
+
+class DtypeName(enum.StrEnum):
+    """Width of weights and cache."""
+
+    fp32 = "fp32"
+    bf16 = "bf16"
+
+
+class Format(enum.StrEnum):
+    """Forms of the result on stdout."""
+
+    table = "table"
+    json = "json"
+
+
+def profile(
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="config.json, a model file of ours, or its name."),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Default: profiles/<gpu>/<model>-<precision>-x1.yaml here.",
+        ),
+    ] = None,
+    device: Annotated[
+        DeviceName | None, typer.Option(help="Default: cuda where there is one.")
+    ] = None,
+    dtype: Annotated[
+        DtypeName | None, typer.Option(help="Default: bf16 on cuda, fp32 on cpu.")
+    ] = None,
+    layers: Annotated[
+        str, typer.Option(metavar="auto|N", help="Layers of each kind; auto: as many as fit.")
+    ] = "auto",
+    batches: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Sequences of a step, as in 1,4,16.")
+    ] = None,
+    contexts: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Cached tokens a sequence.")
+    ] = None,
+    draft_tokens: Annotated[
+        int | None, typer.Option(min=0, max=64, help="Longest draft that steps verify.")
+    ] = None,
+    max_batched_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000_000, help="Largest prefill chunk; the profile's limit."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A coarse look: few cells, one layer of a kind.")
+    ] = False,
+    runs: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="Timed runs a cell. Default 20, quick 6.")
+    ] = None,
+    idle_w: Annotated[
+        float | None,
+        typer.Option(min=0, help="Idle power of the device in watts, where it has no meter."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Weights, tokens and order of cells.")] = 0,
+    form: Annotated[
+        Format, typer.Option("--format", help="What goes to stdout.", show_choices=True)
+    ] = Format.table,
+) -> None:
+    """Measure steps of a model with random weights on this machine, and keep them as a profile."""
+    from capplan.cli import profile_options as options
+    from capplan.errors import MeasureError
+
+    asked = options.Asked(
+        output=output,
+        device=None if device is None else device.value,
+        precision=None if dtype is None else dtype.value,
+        layers=options.layers(layers),
+        batches=options.whole_numbers("--batches", batches),
+        contexts=options.whole_numbers("--contexts", contexts),
+        draft_tokens=draft_tokens,
+        max_batched_tokens=max_batched_tokens,
+        quick=quick,
+        runs=runs or (options.QUICK_RUNS if quick else options.RUNS),
+        idle_w=idle_w,
+        seed=seed,
+    )
+    architecture = options.architecture(model)
+    try:
+        from capplan.cli.profile_run import run
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MeasureError(
+            "measuring needs torch, which is not installed\n"
+            "    pip install torch --index-url https://download.pytorch.org/whl/cpu"
+            "   (for a GPU: pip install 'capplan[gpu]')"
+        ) from error
+    try:
+        path, result = run(architecture, asked)
+    except KeyboardInterrupt:
+        sys.stderr.write("Stopped. The same command goes on after the last cell measured.\n")
+        raise typer.Exit(INTERRUPTED) from None
+    if form is Format.json:
+        typer.echo(result.model_dump_json(indent=2))
+    else:
+        _show(path, result)
+
+
+def _show(path: Path, result: "Profile") -> None:
+    from rich.console import Console
+
+    from capplan.cli.profile_table import tables
+
+    console = Console(highlight=False, markup=False)
+    for table in tables(result):
+        console.print(table)
+    console.print(f"{result.origin.kind}: {result.origin.note}", soft_wrap=True)
+    console.print(f"Wrote {path}", soft_wrap=True)

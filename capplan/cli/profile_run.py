@@ -1,0 +1,182 @@
+"""The run behind `capplan profile`: a sweep with its journal and its progress, then the file."""
+
+import datetime as dt
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+import capplan
+from capplan.cli.journal import Journal
+from capplan.cli.profile_options import Asked
+from capplan.errors import Complaint, InputError
+from capplan.files.writer import write_record
+from capplan.profiler import depth, device, result, sweep
+from capplan.profiler.device import Precision
+from capplan.profiler.grid import Grid, Work, chunks, default_grid
+from capplan.profiler.maker import Maker
+from capplan.profiler.model import Model
+from capplan.records.architecture import Architecture
+from capplan.records.profile import Profile
+
+QUICK_LAYERS: Final = 1
+"""Layers of a kind that a quick look measures."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What will be measured, on what, and where it goes."""
+
+    device: device.Device
+    precision: Precision
+    whole: Architecture
+    sampled: Architecture
+    grid: Grid
+    works: tuple[Work, ...]
+    output: Path
+
+
+def run(architecture: Architecture, asked: Asked) -> tuple[Path, Profile]:
+    """Measures a model and writes its profile.
+
+    Args:
+        architecture: The model.
+        asked: The command's options.
+
+    Returns:
+        The file written, and what stands in it.
+
+    Raises:
+        MeasureError: If the device is missing or too small.
+        InputError: If another sweep's journal is in the way, or the file cannot be written.
+    """
+    scheme = _scheme(architecture, asked)
+    if scheme.output.is_dir():
+        raise InputError([Complaint(str(scheme.output), "", "is a folder, needs a file")])
+    journal = Journal(_beside(scheme.output), _settings(scheme, asked))
+    cells = journal.resume()
+    todo = _todo(scheme, asked, cells)
+    if todo:
+        bench = _bench(scheme, asked)
+        with _progress(len(cells), len(scheme.works)) as advance:
+
+            def save(cell: sweep.Cell) -> None:
+                journal.append(cell)
+                cells.append(cell)
+                advance()
+
+            sweep.sweep(bench, todo, save)
+    profile = result.profile(_measured(scheme, asked), cells)
+    write_record(scheme.output, profile)
+    journal.close()
+    return scheme.output, profile
+
+
+def _scheme(architecture: Architecture, asked: Asked) -> Scheme:
+    chosen = device.choose(asked.device)
+    precision = asked.precision or ("bf16" if chosen.kind == "cuda" else "fp32")
+    room = depth.Room(chosen.free_bytes * depth.USABLE, device.DTYPES[precision].itemsize)
+    most = QUICK_LAYERS if asked.quick else None
+    sampled = depth.sample(architecture, room, asked.layers, most)
+    grid = _grid(chosen.kind, asked)
+    name = re.sub(r"[^A-Za-z0-9._]+", "-", f"{architecture.name}-{precision}-x1")
+    file = Path("profiles", chosen.name, f"{name}.yaml")
+    return Scheme(
+        device=chosen,
+        precision=precision,
+        whole=architecture,
+        sampled=sampled,
+        grid=grid,
+        works=depth.fitting(sampled, room, grid.works()),
+        output=asked.output or file,
+    )
+
+
+def _grid(kind: device.DeviceKind, asked: Asked) -> Grid:
+    """The device's grid with the axes that the user named."""
+    grid = default_grid(kind, quick=asked.quick)
+    if asked.batches is not None:
+        ends = (asked.batches[0], asked.batches[-1])
+        mixed = tuple(sorted(set(ends))) if asked.quick else asked.batches
+        grid = replace(grid, batches=asked.batches, mixed_batches=mixed)
+    if asked.contexts is not None:
+        grid = replace(grid, contexts=asked.contexts)
+    if asked.draft_tokens is not None:
+        grid = replace(grid, draft_tokens=asked.draft_tokens)
+    if asked.max_batched_tokens is not None:
+        tokens = chunks(asked.max_batched_tokens, quick=asked.quick)
+        grid = replace(grid, prefill_tokens=tokens)
+    return grid
+
+
+def _settings(scheme: Scheme, asked: Asked) -> dict[str, Any]:
+    """All that must agree for cells of two runs to stand in one profile."""
+    grid = scheme.grid
+    return {
+        "capplan": capplan.__version__,
+        "machine": scheme.device.machine,
+        "versions": scheme.device.versions,
+        "precision": scheme.precision,
+        "model": scheme.whole.model_dump(mode="json"),
+        "layers": [kind.layers for kind in scheme.sampled.layer_kinds],
+        "batches": grid.batches,
+        "contexts": grid.contexts,
+        "draft_tokens": grid.draft_tokens,
+        "prefill_tokens": grid.prefill_tokens,
+        "runs": asked.runs,
+        "seed": asked.seed,
+    }
+
+
+def _todo(scheme: Scheme, asked: Asked, cells: Sequence[sweep.Cell]) -> list[Work]:
+    done = {sweep.work_of(cell) for cell in cells}
+    return [work for work in sweep.shuffled(scheme.works, asked.seed) if work not in done]
+
+
+def _bench(scheme: Scheme, asked: Asked) -> sweep.Bench:
+    dtype = device.DTYPES[scheme.precision]
+    make = Maker(scheme.device.kind, dtype, asked.seed)
+    cache_tokens = max(work.cache_tokens for work in scheme.works)
+    return sweep.Bench(
+        model=Model(scheme.sampled, cache_tokens, make),
+        whole=scheme.whole,
+        sampled=scheme.sampled,
+        clock=scheme.device.clock,
+        meter=scheme.device.meter,
+        runs=asked.runs,
+    )
+
+
+def _measured(scheme: Scheme, asked: Asked) -> result.Measured:
+    return result.Measured(
+        device=scheme.device,
+        precision=scheme.precision,
+        bytes_per_value=device.DTYPES[scheme.precision].itemsize,
+        whole=scheme.whole,
+        sampled=scheme.sampled,
+        max_batched_tokens=scheme.grid.prefill_tokens[-1],
+        idle_w=asked.idle_w,
+        date=dt.datetime.now(tz=dt.UTC).date(),
+    )
+
+
+def _beside(output: Path) -> Path:
+    return output.with_name(f"{output.name}.partial.jsonl")
+
+
+@contextmanager
+def _progress(done: int, total: int) -> Iterator[Any]:
+    """A bar on stderr, where that is a terminal."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    bar = Progress(
+        *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal
+    )
+    with bar:
+        task = bar.add_task("cells", completed=done, total=total)
+        yield lambda: bar.advance(task)

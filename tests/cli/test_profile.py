@@ -1,0 +1,248 @@
+"""`capplan profile` from the command line to the file, on a model small enough for a test."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from capplan.cli.app import app
+from capplan.errors import InputError, MeasureError
+from capplan.files.reader import read
+from capplan.records.profile import Profile
+
+DENSE = """
+version: 1
+name: tiny
+hidden_size: 64
+vocabulary: 128
+tied_embeddings: true
+layer_kinds:
+  - layers: 3
+    attention: {kind: gqa, heads: 4, kv_heads: 2, head_size: 16}
+    feed_forward: {kind: dense, width: 96}
+source: {what: all, where: this test}
+"""
+SPARSE = """
+version: 1
+name: tiny-moe
+hidden_size: 64
+vocabulary: 128
+tied_embeddings: false
+layer_kinds:
+  - layers: 1
+    attention:
+      kind: mla
+      heads: 4
+      query_rank: 16
+      kv_rank: 16
+      nope_head_size: 8
+      rope_head_size: 8
+      value_head_size: 8
+    feed_forward: {kind: dense, width: 96}
+  - layers: 2
+    attention:
+      kind: mla
+      heads: 4
+      query_rank: 16
+      kv_rank: 16
+      nope_head_size: 8
+      rope_head_size: 8
+      value_head_size: 8
+    feed_forward:
+      kind: moe
+      experts: 8
+      experts_per_token: 2
+      expert_width: 32
+      shared_width: 32
+      router_bias: true
+source: {what: all, where: this test}
+"""
+SMALL = ["--batches", "1,2,4", "--contexts", "8,16", "--draft-tokens", "1"]
+SMALL += ["--max-batched-tokens", "32", "--device", "cpu"]
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "dense.yaml").write_text(DENSE)
+    (tmp_path / "sparse.yaml").write_text(SPARSE)
+    return tmp_path
+
+
+def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_help_needs_neither_torch_nor_numpy_nor_scipy() -> None:
+    code = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom capplan.cli.app import app\n"
+        "assert CliRunner().invoke(app, ['profile', '--help']).exit_code == 0\n"
+        "print(sorted({'torch', 'numpy', 'scipy'} & set(sys.modules)))"
+    )
+    assert python(code).stdout == "[]\n"
+
+
+@pytest.mark.usefixtures("here")
+def test_without_torch_it_says_how_to_get_it() -> None:
+    code = "import sys; sys.modules['torch'] = None; from capplan.cli.app import main; main()"
+    ended = python(code, "profile", "dense.yaml")
+    assert ended.returncode == 1
+    assert "pip install torch" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["dense.yaml", "--batches", "1,x"], "--batches: needs whole numbers"),
+        (["dense.yaml", "--contexts", "0"], "--contexts: needs whole numbers"),
+        (["dense.yaml", "--contexts", "9" * 99], "--contexts: needs whole numbers"),
+        (["dense.yaml", "--layers", "half"], "--layers: needs auto"),
+        (["nothing-of-the-kind"], "nothing-of-the-kind"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments: list[str], words: str) -> None:
+    ended = runner.invoke(app, ["profile", *arguments])
+    assert isinstance(ended.exception, InputError)
+    assert words in str(ended.exception)
+
+
+def test_a_configuration_that_is_not_understood_is_refused_with_its_line(here: Path) -> None:
+    (here / "config.json").write_text('{\n "model_type": "qwen3_next"\n}')
+    ended = runner.invoke(app, ["profile", "config.json"])
+    assert isinstance(ended.exception, InputError)
+    assert "config.json:2:" in str(ended.exception)
+
+
+@pytest.mark.torch
+def test_a_quick_look_at_a_dense_model_ends_in_a_profile(here: Path) -> None:
+    pytest.importorskip("torch")
+    ended = runner.invoke(app, ["profile", "dense.yaml", "--quick", "--device", "cpu"])
+    assert ended.exit_code == 0, ended.output
+    (path,) = here.glob("profiles/cpu-*/tiny-fp32-x1.yaml")
+    assert f"Wrote {path.relative_to(here)}" in ended.stdout
+    assert max(len(line) for line in ended.stdout.splitlines() if "┃" in line) <= 80
+    profile = read(path, Profile)
+    assert (
+        profile.model.parameters_total
+        == 128 * 64 + 3 * (64 * 128 + 64 * 64 + 3 * 64 * 96 + 2 * 64) + 64
+    )
+    assert profile.model.kv_bytes_per_token == 3 * 2 * 2 * 16 * 4
+    assert profile.origin.kind == "composed"
+    assert profile.origin.note is not None
+    assert "1 of 3" in profile.origin.note
+    assert profile.power is None
+    assert profile.tail.origin.kind == "assumed"
+    assert {caveat.about for caveat in profile.caveats} >= {"depth", "acceptance", "tail"}
+    assert all(cell.distinct_experts is None for cell in profile.steps.rows)
+    assert all(cell.low_s is not None for cell in profile.steps.rows)
+    assert not list(here.glob("profiles/*/*.jsonl"))
+
+
+@pytest.mark.torch
+def test_a_model_that_fits_is_measured_whole_and_counts_its_experts(here: Path) -> None:
+    pytest.importorskip("torch")
+    arguments = ["profile", "sparse.yaml", *SMALL, "--runs", "2", "--idle-w", "7"]
+    ended = runner.invoke(app, [*arguments, "--format", "json", "-o", "out/x.yaml"])
+    assert ended.exit_code == 0, ended.output
+    profile = Profile.model_validate_json(ended.stdout)
+    assert profile.origin.kind == "measured"
+    assert profile.power is not None
+    assert profile.power.idle_w == 7
+    assert profile.power.origin.kind == "assumed"
+    assert profile.limits.max_batch == 4
+    assert profile.limits.max_batched_tokens == 32
+    assert profile.deployment.parallelism == "tp1"
+    counts = {(c.batch, c.query_tokens): c.distinct_experts for c in profile.steps.rows}
+    assert counts[1, 1] == 2
+    assert all(count is not None and 2 <= count <= 8 for count in counts.values())
+    stored = read(here / "out" / "x.yaml", Profile)
+    assert [cell.batch for cell in stored.steps.rows] == [c.batch for c in profile.steps.rows]
+
+
+@pytest.mark.torch
+def test_a_killed_run_goes_on_where_it_was(here: Path) -> None:
+    pytest.importorskip("torch")
+    arguments = ["profile", "dense.yaml", *SMALL, "--runs", "2", "-o", "x.yaml"]
+    # Kills itself, without any chance to tidy up, while it writes the sixth cell.
+    code = (
+        "import os, signal\nfrom capplan.cli import journal\nfrom capplan.cli.app import main\n"
+        "append, done = journal.Journal.append, []\n"
+        "def sixth(self, cell):\n"
+        "    done.append(cell)\n"
+        "    if len(done) == 6:\n"
+        "        with self.path.open('a') as file:\n"
+        '            file.write(\'{"StepCell": {"batch": 4, "con\')\n'
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    append(self, cell)\n"
+        "journal.Journal.append = sixth\nmain()"
+    )
+    killed = python(code, *arguments)
+    assert killed.returncode == -9, killed.stderr
+    assert not (here / "x.yaml").exists()
+    lines = (here / "x.yaml.partial.jsonl").read_text().splitlines()[1:6]
+    first = [next(iter(json.loads(line).items())) for line in lines]
+
+    other = runner.invoke(app, [*arguments, "--seed", "1"])
+    assert isinstance(other.exception, InputError)
+    assert "x.yaml.partial.jsonl: seed" in str(other.exception)
+
+    ended = runner.invoke(app, [*arguments, "--format", "json"])
+    assert ended.exit_code == 0, ended.output
+    profile = Profile.model_validate_json(ended.stdout)
+    tables = {
+        "StepCell": profile.steps.rows,
+        "MixedCell": profile.mixed.rows,
+        "PrefillCell": profile.prefill.rows,
+    }
+    for kind, row in first:
+        assert row in [cell.model_dump() for cell in tables[kind]]
+    assert len(profile.steps.rows) == 3 * 2 * 2
+    assert not (here / "x.yaml.partial.jsonl").exists()
+
+
+@pytest.mark.torch
+def test_ctrl_c_keeps_the_cells_and_says_so(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from capplan.cli.journal import Journal
+
+    append = Journal.append
+
+    def interrupted(self: Journal, cell: object) -> None:
+        append(self, cell)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Journal, "append", interrupted)
+    ended = runner.invoke(app, ["profile", "dense.yaml", *SMALL, "--runs", "2", "-o", "x.yaml"])
+    assert ended.exit_code == 130
+    assert "goes on after the last cell" in ended.stderr
+    assert len((here / "x.yaml.partial.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.torch
+def test_a_model_too_large_for_this_machine_is_refused_with_its_size(here: Path) -> None:
+    pytest.importorskip("torch")
+    huge = DENSE.replace("hidden_size: 64", "hidden_size: 9999999")
+    (here / "huge.yaml").write_text(huge)
+    ended = runner.invoke(app, ["profile", "huge.yaml", "--device", "cpu"])
+    assert isinstance(ended.exception, MeasureError)
+    assert "bytes" in str(ended.exception)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("output", ["folder", "dense.yaml/x.yaml"])
+def test_where_no_file_can_be_is_said_before_measuring(here: Path, output: str) -> None:
+    pytest.importorskip("torch")
+    (here / "folder").mkdir()
+    ended = runner.invoke(app, ["profile", "dense.yaml", *SMALL, "-o", output])
+    assert isinstance(ended.exception, InputError)
+    assert output in str(ended.exception)
