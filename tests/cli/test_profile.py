@@ -246,3 +246,56 @@ def test_where_no_file_can_be_is_said_before_measuring(here: Path, output: str) 
     ended = runner.invoke(app, ["profile", "dense.yaml", *SMALL, "-o", output])
     assert isinstance(ended.exception, InputError)
     assert output in str(ended.exception)
+
+
+FLEET = """
+version: 1
+name: cpus
+gpus: {GPU: {memory_bytes: 16e9, tdp_w: 200, idle_w: 50, sources: {all: this test}}}
+nodes:
+  server:
+    gpu: GPU
+    gpus: 2
+    nameplate_w: 800
+    other_idle_w: 50
+    other_load_w: 80
+    rack_units: 1
+    sources: {all: this test}
+rack: {power_w: 8000, units: 42, sources: {all: this test}}
+site: {pue: 1.3, energy_usd_per_kwh: 0.1, sources: {all: this test}}
+prices: {GPU: {hold_usd_per_gpu_hour: 0.1, energy_included: true, sources: {all: this test}}}
+"""
+FORECAST = """
+version: 1
+name: small
+model: tiny-moe
+time: {start: 2026-11-30T00:00:00Z, step: 1h}
+rate: {values_per_s: [0.1, 0.2]}
+classes:
+  - name: chat
+    share: 1
+    input_tokens: {mean_tokens: 6, cv: 0.2, max_tokens: 10}
+    output_tokens: {mean_tokens: 4, cv: 0.2, max_tokens: 8}
+    objectives: {ttft_p99: 5s, tpot_p99: 500ms}
+"""
+
+
+@pytest.mark.torch
+def test_what_was_measured_here_can_be_planned_with(here: Path) -> None:
+    pytest.importorskip("torch")
+    arguments = ["profile", "sparse.yaml", *SMALL, "-o", "own.yaml", "--runs", "6"]
+    assert runner.invoke(app, arguments).exit_code == 0
+    measured = read(here / "own.yaml", Profile)
+    (here / "fleet.yaml").write_text(FLEET.replace("GPU", measured.deployment.gpu))
+    (here / "forecast.yaml").write_text(FORECAST)
+    arguments = ["plan", "forecast.yaml", "--profile", "own.yaml", "--fleet", "fleet.yaml"]
+    ended = runner.invoke(app, [*arguments, "--format", "json"])
+    assert ended.exit_code == 0, ended.output
+    plan = json.loads(ended.output)["plans"][0]
+    (plain,) = plan["policies"]
+    # Two requests in ten seconds keep one engine idle most of the time: T(1) from the table.
+    decode = [c for c in measured.steps.rows if c.batch == 1 and c.query_tokens == 1]
+    ends = [cell.step_s for cell in decode]
+    assert min(ends) <= plain["at_peak"]["decode_s"] <= max(ends)
+    assert plain["placement"]["gpus"] == 2
+    assert plain["power"] is None  # no meter
