@@ -236,6 +236,8 @@ def test_a_file_of_too_many_values_is_refused_before_it_is_read_through(
     monkeypatch.setattr("capplan.files.document.MOST_NODES", 10)
     path = document(tmp_path, "a: [1, 2, 3]\nb: [4, 5, 6, 7, 8, 9, 10, 11]\n")
     assert complaints(path) == [
-        ("a.yaml:2:20: holds more than 10 keys and items\n"
-        "    put long series in a CSV file beside it")
+        (
+            "a.yaml:2:20: holds more than 10 keys and items\n"
+            "    put long series in a CSV file beside it"
+        )
     ]
