@@ -4,6 +4,9 @@ This is the only list of units. A field that holds a dimensional number is typed
 these, and its name ends in the unit's suffix (`step_s`, `idle_w`, `kv_bytes_per_token`); a test
 walks every record and holds the two together. Milliseconds, kilowatts and gigabytes exist only
 in the report room. Prices keep the units in which they are quoted (per hour, per kWh).
+
+Bounds are far outside anything that exists: they keep slips of the keyboard out, and arithmetic
+on whatever passes them cannot overflow.
 """
 
 from dataclasses import dataclass
@@ -22,30 +25,42 @@ class Unit:
 NO_SUFFIX = Unit("")
 """Marks dimensionless numbers: fractions, ratios, factors."""
 
-Seconds = Annotated[FiniteFloat, Field(ge=0), Unit("s")]
-PositiveSeconds = Annotated[FiniteFloat, Field(gt=0), Unit("s")]
-Watts = Annotated[FiniteFloat, Field(ge=0), Unit("w")]
+Seconds = Annotated[FiniteFloat, Field(ge=0, le=1e10), Unit("s")]
+PositiveSeconds = Annotated[FiniteFloat, Field(ge=1e-9, le=1e10), Unit("s")]
+Watts = Annotated[FiniteFloat, Field(ge=0, le=1e24), Unit("w")]
+GpuWatts = Annotated[FiniteFloat, Field(ge=0, le=1e6), Unit("w")]
+"""Power of one device or one node."""
+PositiveWatts = Annotated[FiniteFloat, Field(ge=1, le=1e9), Unit("w")]
 Joules = Annotated[FiniteFloat, Field(ge=0), Unit("j")]
 JoulesPerToken = Annotated[FiniteFloat, Field(ge=0), Unit("j_per_token")]
-Bytes = Annotated[FiniteFloat, Field(ge=0), Unit("bytes")]
-BytesPerToken = Annotated[FiniteFloat, Field(ge=0), Unit("bytes_per_token")]
-BytesPerSequence = Annotated[FiniteFloat, Field(ge=0), Unit("bytes_per_sequence")]
-BytesPerSecond = Annotated[FiniteFloat, Field(gt=0), Unit("bytes_per_s")]
-FlopPerSecond = Annotated[FiniteFloat, Field(gt=0), Unit("flop_per_s")]
-PerSecond = Annotated[FiniteFloat, Field(ge=0), Unit("per_s")]
+Bytes = Annotated[FiniteFloat, Field(ge=0, le=1e18), Unit("bytes")]
+PositiveBytes = Annotated[FiniteFloat, Field(ge=1, le=1e18), Unit("bytes")]
+BytesPerToken = Annotated[FiniteFloat, Field(ge=0, le=1e12), Unit("bytes_per_token")]
+PositiveBytesPerToken = Annotated[FiniteFloat, Field(ge=1e-3, le=1e12), Unit("bytes_per_token")]
+BytesPerSequence = Annotated[FiniteFloat, Field(ge=0, le=1e18), Unit("bytes_per_sequence")]
+BytesPerSecond = Annotated[FiniteFloat, Field(gt=0, le=1e21), Unit("bytes_per_s")]
+FlopPerSecond = Annotated[FiniteFloat, Field(gt=0, le=1e24), Unit("flop_per_s")]
+PerSecond = Annotated[FiniteFloat, Field(ge=0, le=1e12), Unit("per_s")]
 TokensPerSecond = Annotated[FiniteFloat, Field(ge=0), Unit("tokens_per_s")]
-Tokens = Annotated[FiniteFloat, Field(ge=0), Unit("tokens")]
+Tokens = Annotated[FiniteFloat, Field(ge=0, le=1e12), Unit("tokens")]
+AtLeastOneToken = Annotated[FiniteFloat, Field(ge=1, le=1e9), Unit("tokens")]
 UsdPerHour = Annotated[FiniteFloat, Field(ge=0), Unit("usd_per_hour")]
-UsdPerGpuHour = Annotated[FiniteFloat, Field(ge=0), Unit("usd_per_gpu_hour")]
-UsdPerKwh = Annotated[FiniteFloat, Field(ge=0), Unit("usd_per_kwh")]
+UsdPerGpuHour = Annotated[FiniteFloat, Field(ge=0, le=1e6), Unit("usd_per_gpu_hour")]
+UsdPerKwh = Annotated[FiniteFloat, Field(ge=0, le=1e6), Unit("usd_per_kwh")]
 UsdPerMillionTokens = Annotated[FiniteFloat, Field(ge=0), Unit("usd_per_million_tokens")]
 
 Fraction = Annotated[FiniteFloat, Field(ge=0, le=1), NO_SUFFIX]
-Ratio = Annotated[FiniteFloat, Field(ge=0), NO_SUFFIX]
-PositiveRatio = Annotated[FiniteFloat, Field(gt=0), NO_SUFFIX]
-AtLeastOne = Annotated[FiniteFloat, Field(ge=1), NO_SUFFIX]
+Ratio = Annotated[FiniteFloat, Field(ge=0, le=1e18), NO_SUFFIX]
+SmallRatio = Annotated[FiniteFloat, Field(ge=0, le=100), NO_SUFFIX]
+"""A coefficient of variation, an overhead."""
+Factor = Annotated[FiniteFloat, Field(ge=1e-6, le=1e6), NO_SUFFIX]
+Parameters = Annotated[FiniteFloat, Field(ge=1, le=1e18), NO_SUFFIX]
+"""A number of weights."""
+AtLeastOne = Annotated[FiniteFloat, Field(ge=1, le=1000), NO_SUFFIX]
 MeanCount = Annotated[FiniteFloat, Field(ge=0), NO_SUFFIX]
 """A mean of a count (a batch averaged over time, distinct experts of a step): not whole."""
 
 Count = Annotated[int, Field(ge=0)]
-PositiveCount = Annotated[int, Field(ge=1)]
+PositiveCount = Annotated[int, Field(ge=1, le=1_000_000_000)]
+SmallCount = Annotated[int, Field(ge=1, le=1_000_000)]
+"""GPUs of a replica or a node, sequences of a batch, units of a rack."""

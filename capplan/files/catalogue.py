@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import stat
 from pathlib import Path
 from typing import Literal
 
@@ -20,16 +21,18 @@ _MOST_LISTED = 20
 def find(kind: Kind, name_or_path: str) -> Path:
     """The file an argument means.
 
-    An existing file, or what ends like one, is a path. Anything else is a name, looked up in
-    `./<kind>/`, then in the user's own folder, then among the shipped files: a file's name without
-    its ending, or with its subfolder (`h200-sxm/kimi-k2.5-int4-tp8`). The first folder that has
-    it wins.
+    What exists (a file or a pipe, not a folder), or ends like a file, is a path. Anything else is
+    a name, looked up in `./<kind>/`, then in the user's own folder, then among the shipped files:
+    a file's name without its ending, or with its subfolder (`h200-sxm/kimi-k2.5-int4-tp8`). The
+    first folder that has it wins.
 
     Raises:
-        InputError: No such name (near names are given), or two files of a folder have it.
+        InputError: No such name (near names are given), a folder, or two files of a folder have
+            the name.
     """
     path = Path(name_or_path)
-    if name_or_path.endswith(_SUFFIXES) or path.is_file():
+    mode = _mode(path)
+    if name_or_path.endswith(_SUFFIXES) or not (mode is None or stat.S_ISDIR(mode)):
         return path
     for folder in _folders(kind):
         found = [file for name, file in _files(folder).items() if _is_called(name, name_or_path)]
@@ -38,9 +41,8 @@ def find(kind: Kind, name_or_path: str) -> Path:
         if found:
             listed = ", ".join(sorted(_relative(file, folder) for file in found))
             raise _unclear(kind, name_or_path, "is the name of several files", f"write {listed}")
-    raise _unclear(
-        kind, name_or_path, f"is neither a file nor one of the {kind}", _near(kind, path)
-    )
+    rule = f"is neither a file nor one of the {kind}" if mode is None else "is a folder, not a file"
+    raise _unclear(kind, name_or_path, rule, _near(kind, path))
 
 
 def names(kind: Kind) -> list[str]:
@@ -57,6 +59,21 @@ def profiles_for(model: str) -> list[Path]:
     for folder in _folders("profiles"):
         found = _files(folder) | found
     return [path for path in found.values() if _model_of(path) == model]
+
+
+def _mode(path: Path) -> int | None:
+    """Type of what stands at a path, None where there is nothing.
+
+    Raises:
+        InputError: The system does not say: a folder above is closed, the name is too long.
+    """
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a NUL inside
+        return None
+    except OSError as error:
+        rule = f"cannot be read: {error.strerror or error}"
+        raise InputError([Complaint(place=str(path), key="", rule=rule)]) from error
 
 
 def _folders(kind: Kind) -> list[Path]:

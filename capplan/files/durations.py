@@ -54,9 +54,8 @@ def resolve_durations(tree: Any, kind: type[Record], findings: Findings) -> Dura
 def _walk(
     node: Any, kinds: tuple[Any, ...], path: KeyPath, findings: Findings, durations: Durations
 ) -> None:
-    if isinstance(node, dict):
-        for name in duration_keys(kinds):
-            _resolve(node, name, path, findings, durations)
+    if isinstance(node, dict) and (names := duration_keys(kinds)):
+        _resolve(node, names, path, findings, durations)
     items = node.items() if isinstance(node, dict) else enumerate(node)
     for key, value in items:
         # Rows hold thousands of numbers: look only where a mapping can be.
@@ -65,35 +64,50 @@ def _walk(
 
 
 def _resolve(
-    node: dict[str, Any], name: str, path: KeyPath, findings: Findings, durations: Durations
+    node: dict[str, Any],
+    names: frozenset[str],
+    path: KeyPath,
+    findings: Findings,
+    durations: Durations,
 ) -> None:
-    """Takes the duration `name` of a mapping, `step_s`, where it is written as `step`."""
-    short = name.removesuffix("_s")
-    if short in node:
-        _take(node, name, path, findings, durations)
-    elif isinstance(text := node.get(name), str) and seconds(text) is not None:
-        rule = "must be a number of seconds"
-        findings.add((*path, name), rule, found=shown(text), remedy=f"write {short}: {text}")
+    """Takes the durations `names` of a mapping, `step_s`, where they are written as `step`."""
+    written = dict(node)
+    # Filled anew, so that the keys keep the order of the file.
+    node.clear()
+    for key, value in written.items():
+        name = f"{key}_s"
+        if name not in names:
+            node[key] = value
+            if key in names and key.removesuffix("_s") not in written:
+                _check_bare(key, value, path, findings)
+        elif name in written:
+            rule, remedy = f"stands beside {name}", "remove one of the two"
+            there = (*path, name)
+            findings.add((*path, key), rule, found=shown(value), remedy=remedy, settles=there)
+        else:
+            node[name] = _take(key, value, path, findings, durations)
+
+
+def _check_bare(name: str, value: Any, path: KeyPath, findings: Findings) -> None:
+    """Complains of a unit under a key that ends in seconds."""
+    if isinstance(value, str) and seconds(value) is not None:
+        rule, remedy = "must be a number of seconds", f"write {name.removesuffix('_s')}: {value}"
+        findings.add((*path, name), rule, found=shown(value), remedy=remedy)
 
 
 def _take(
-    node: dict[str, Any], name: str, path: KeyPath, findings: Findings, durations: Durations
-) -> None:
-    """Replaces one duration; where it is wrong, complains and leaves a stand-in of one second."""
-    short = name.removesuffix("_s")
-    value = node.pop(short)
+    short: str, value: Any, path: KeyPath, findings: Findings, durations: Durations
+) -> float | None:
+    """Seconds [s] of one duration; where it is wrong, complains and gives a stand-in of one."""
+    name = f"{short}_s"
     here, there = (*path, short), (*path, name)
-    if name in node:
-        rule = f"stands beside {name}"
-        findings.add(here, rule, found=shown(value), remedy="remove one of the two", settles=there)
-        return
     findings.places[there] = findings.places[here]
-    node[name] = seconds(value) if isinstance(value, str) else value
+    if value is None:
+        return None
     if isinstance(value, str):
         durations[there] = Written(here, value)
-    if value is None or (isinstance(value, str) and node[name] is not None):
-        return
-    node[name] = 1.0
+        if (taken := seconds(value)) is not None:
+            return taken
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         remedy = f"write {short}: {value:g}s or {name}: {value:g}"
         findings.add(here, "needs a unit", found=shown(value), remedy=remedy, settles=there)
@@ -101,3 +115,4 @@ def _take(
         rule = "must be a duration with a unit: us, ms, s, min, h or d"
         remedy = f"write for example {short}: 2s"
         findings.add(here, rule, found=shown(value), remedy=remedy, settles=there)
+    return 1.0

@@ -1,11 +1,14 @@
 """Takes the text of a file, or says in plain words why not."""
 
+import re
 import stat
 from pathlib import Path
 
 from capplan.errors import Complaint, InputError
 
 _MIB = 1 << 20
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What YAML 1.2.2, 5.1, keeps out of a file, and U+0085, a line's end to some programs only."""
 
 
 def read_text(path: Path, limit_bytes: int) -> str:
@@ -16,7 +19,8 @@ def read_text(path: Path, limit_bytes: int) -> str:
         limit_bytes: The most that is read. [bytes]
 
     Raises:
-        InputError: No such file, a folder, no permission, too large, not UTF-8.
+        InputError: No such file, a folder, no permission, too large, not UTF-8, or control
+            characters, which could write to a terminal what nobody sees in the file.
     """
     try:
         found = path.stat()
@@ -35,7 +39,9 @@ def read_text(path: Path, limit_bytes: int) -> str:
         raise _refused(Path(str(path).replace("\0", "\\0")), "is not a file name") from error
     if len(data) > limit_bytes:
         raise _too_large(path, limit_bytes, "more")
-    return _decoded(path, data)
+    text = _decoded(path, data)
+    _check_characters(path, text)
+    return text
 
 
 def _decoded(path: Path, data: bytes) -> str:
@@ -57,6 +63,16 @@ def _decoded(path: Path, data: bytes) -> str:
                 )
             ]
         ) from error
+
+
+def _check_characters(path: Path, text: str) -> None:
+    """Refuses what no text file holds, with its position (libyaml names only an offset)."""
+    if (match := _UNPRINTABLE.search(text)) is None:
+        return
+    before = text[: match.start()]
+    place = f"{path}:{before.count(chr(10)) + 1}:{match.start() - before.rfind(chr(10))}"
+    rule, code = "control characters are not allowed", f"U+{ord(match.group()):04X}"
+    raise InputError([Complaint(place=place, key="", rule=rule, found=code)])
 
 
 def _refused(path: Path, rule: str) -> InputError:

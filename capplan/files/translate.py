@@ -40,7 +40,7 @@ def complain(errors: list[ErrorDetails], tree: Tree, findings: Findings) -> None
         path, rule, remedy = _located(error, in_file, tree)
         if findings.settled(in_file) or findings.settled(path):
             continue
-        if is_consequence(error) and findings.settled_within(path):
+        if is_consequence(error) and _follows(path, tree, findings):
             continue
         key_path, value = path, value_of(error)
         if written := tree.durations.get(path):
@@ -53,6 +53,14 @@ def _rank(error: ErrorDetails) -> int:
     if error["type"] == "extra_forbidden" or _is_key(error):
         return 0
     return 2 if is_consequence(error) else 1
+
+
+def _follows(path: KeyPath, tree: Tree, findings: Findings) -> bool:
+    """Whether something inside a key has been complained about; of rows, their columns count."""
+    if path[-1:] == ("rows",) and path[:-1] in tree.tables:
+        columns = (*path[:-1], "columns")
+        return findings.settled_within(columns) or findings.settled_within(path)
+    return findings.settled_within(path)
 
 
 def _is_key(error: ErrorDetails) -> bool:

@@ -47,8 +47,8 @@ _RULES_WITH_LIMIT: dict[str, Callable[[dict[str, Any]], str]] = {
     "less_than": lambda limit: f"must be less than {limit['lt']:g}",
     "literal_error": lambda limit: _one_of(limit["expected"]),
     "union_tag_invalid": lambda limit: _one_of(" or ".join(limit["expected_tags"].rsplit(", ", 1))),
-    "too_short": lambda limit: f"needs at least {limit['min_length']} entries",
-    "too_long": lambda limit: f"takes at most {limit['max_length']} entries",
+    "too_short": lambda limit: f"needs at least {_entries(limit['min_length'])}",
+    "too_long": lambda limit: f"takes at most {_entries(limit['max_length'])}",
     "value_error": lambda limit: str(limit["error"]),
 }
 _CONSEQUENCES = frozenset({"too_short", "value_error", "assertion_error"})
@@ -93,6 +93,10 @@ def shows_value(error: ErrorDetails) -> bool:
 def is_consequence(error: ErrorDetails) -> bool:
     """Whether the rule may be broken only because something inside is wrong."""
     return error["type"] in _CONSEQUENCES
+
+
+def _entries(number: int) -> str:
+    return "one entry" if number == 1 else f"{number} entries"
 
 
 def _one_of(expected: str) -> str:

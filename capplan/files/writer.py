@@ -16,18 +16,16 @@ def write_text(path: Path, text: str) -> None:
         InputError: The folder is missing, a folder stands there, or the system refuses.
     """
     data = text.encode()
-    # A link keeps pointing where it does: its target is replaced.
-    target = Path(os.path.realpath(path))
     try:
-        mode = _mode(target)
+        mode = _mode(path)
         if mode is not None and not stat.S_ISREG(mode):
-            target.write_bytes(data)
+            # Opened by the name given: behind /dev/stdout a pipe has no path of its own.
+            path.write_bytes(data)
         else:
-            _replace(target, data, mode)
+            # A link keeps pointing where it does: its target is replaced.
+            _replace(Path(os.path.realpath(path)), data, mode)
     except OSError as error:
-        rule = f"cannot be written: {error.strerror or error}"
-        if not target.parent.is_dir():
-            rule = f"cannot be written: there is no folder {path.parent}"
+        rule = f"cannot be written: {_reason(path, error)}"
         raise InputError([Complaint(place=str(path), key="", rule=rule)]) from error
 
 
@@ -43,12 +41,20 @@ def write_record(path: Path, record: Record) -> None:
     write_text(path, to_yaml(record))
 
 
-def _mode(target: Path) -> int | None:
+def _mode(path: Path) -> int | None:
     """Type and permissions of what stands there already."""
     try:
-        return target.stat().st_mode
+        return path.stat().st_mode
     except FileNotFoundError:
         return None
+
+
+def _reason(path: Path, error: OSError) -> str:
+    if isinstance(error, BrokenPipeError):
+        return "the other end of the pipe was closed"
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)) and not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    return error.strerror or str(error)
 
 
 def _replace(target: Path, data: bytes, mode: int | None) -> None:

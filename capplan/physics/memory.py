@@ -83,6 +83,11 @@ def batch_that_fits(
     return np.asarray(root**2)
 
 
+def held_by_one(mean_tokens: ArrayLike, variance: ArrayLike) -> Array:
+    """Tokens of cache that one sequence needs so that it overflows once in a hundred moments."""
+    return np.asarray(np.asarray(mean_tokens) + SAFE_DEVIATIONS * np.sqrt(variance))
+
+
 def weights_fit(weights_bytes: float, gpus: int, gpu_memory_bytes: float) -> bool:
     """Whether a replica's weights fit its GPUs at all."""
     return weights_bytes < gpus * gpu_memory_bytes

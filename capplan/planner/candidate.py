@@ -1,5 +1,6 @@
 """One profile and one drafter carried through every step under one policy."""
 
+import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -49,11 +50,13 @@ class Candidate:
         """
         load = Load.of(demand)
         surfaces = Surfaces.of(profile, profile.drafters[drafter] if drafter else None)
-        coverage.check(profile, load, surfaces)
+        coverage.check(profile, demand, load, surfaces)
         variants = Variants.of(profile, drafter, demand, surfaces)
-        replica = Replica.of(profile, drafter, load, surfaces, variants)
-        estimates = latencies.estimates(replica, demand)
-        constraints = capacities.constraints(replica, demand, estimates)
+        # NaN stands for what was not measured and inf for waits without end: both are meant.
+        with np.errstate(all="ignore"):
+            replica = Replica.of(profile, drafter, load, surfaces, variants)
+            estimates = latencies.estimates(replica, demand)
+            constraints = capacities.constraints(replica, demand, estimates)
         return cls(replica, constraints, estimates, demand)
 
     def busiest_mix(self) -> int:
@@ -62,9 +65,18 @@ class Candidate:
         return int(load.mix_of_interval[np.argmax(load.rate_per_s)])
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """A policy's plan, and the replica and curve that it came from."""
+
+    plan: PolicyPlan
+    candidate: Candidate
+    curve: Curve
+
+
 def plan_policy(
     policy: str, candidate: Candidate, fleet: Fleet, scenarios: Scenarios | None
-) -> PolicyPlan:
+) -> Outcome:
     """A policy from capacity to dollars, or the reason why no fleet serves it.
 
     Raises:
@@ -75,13 +87,14 @@ def plan_policy(
     curve = policies.choose(policy, replica, candidate.constraints, candidate.busiest_mix())
     found = capacities.capacity(curve)
     if not found.rate_per_s.all():
-        return PolicyPlan(policy=policy, infeasible=_why_not(curve, found, candidate.demand))
+        why = _why_not(curve, found, candidate.demand)
+        return Outcome(PolicyPlan(policy=policy, infeasible=why), candidate, curve)
     demand, deployment = candidate.demand, replica.profile.deployment
     sized = sizing(replica.load, found.rate_per_s, demand.peak_minute_over_mean, fleet.rules)
     placed = placement(sized.replicas, deployment.gpus_per_replica, fleet, deployment.gpu)
     drawn = power(curve, demand, sized, placed, fleet)
     mix = int(replica.load.mix_of_interval[sized.peak_interval])
-    return PolicyPlan(
+    plan = PolicyPlan(
         policy=policy,
         service=_service(curve, found, candidate, mix),
         at_peak=operating_point(
@@ -97,6 +110,7 @@ def plan_policy(
         cost=cost(demand, placed, drawn, fleet, deployment.gpu),
         gpu_range=_gpu_range(candidate, curve, sized, fleet, scenarios),
     )
+    return Outcome(plan, candidate, curve)
 
 
 def _service(curve: Curve, found: Capacity, candidate: Candidate, mix: int) -> Service:
@@ -113,11 +127,11 @@ def _service(curve: Curve, found: Capacity, candidate: Candidate, mix: int) -> S
         draft_ranges=curve.ranges,
         capacity_per_s=rate,
         at_capacity=point,
-        binding=capacities.binding(curve, int(found.stopped_by[mix])),
+        binding=capacities.binding(curve, mix, int(found.stopped_by[mix])),
         batch_limits=BatchLimits(
             memory=float(replica.memory_limit[mix, variant]),
             engine=replica.profile.limits.max_batch,
-            measured=int(replica.batch[-1]),
+            measured=capacities.largest_measured(curve, mix),
         ),
     )
 
@@ -163,14 +177,31 @@ def _gpus_at(
 def _why_not(curve: Curve, found: Capacity, demand: Demand) -> str:
     """What one request alone already misses, and the nearest value that could be kept."""
     mix = int(np.argmin(found.rate_per_s))
-    binding = capacities.binding(curve, int(found.stopped_by[mix]))
-    if binding.kind != "objective":
-        return f"not even one request fits: {binding.text}"
-    used = float(curve.used[found.stopped_by[mix], mix, 0])
+    binding = capacities.binding(curve, mix, int(found.stopped_by[mix]))
+    if binding.kind == "memory":
+        return _no_room(curve, mix)
+    if binding.quantity is None:
+        return f"not even one request is served: {binding.text}"
     traffic = next(c for c in demand.classes if c.name == binding.traffic_class)
-    assert binding.quantity is not None
     limit_s = traffic.objectives[binding.quantity]
+    value_s = float(curve.used[found.stopped_by[mix], mix, 0]) * limit_s
     return (
-        f"one request alone misses {binding.text}: {used * limit_s:.3g} s against {limit_s:.3g} s; "
-        f"nearest feasible {binding.quantity}: {used * limit_s:.3g}"
+        f"one request alone misses {binding.text}: {value_s:.4g} s against {limit_s:.4g} s; "
+        f"nearest feasible {binding.quantity}: {_rounded_up(value_s)}"
     )
+
+
+def _no_room(curve: Curve, mix: int) -> str:
+    replica, variant = curve.replica, int(curve.variant[0])
+    held, cache = float(replica.held_tokens[mix, variant]), float(replica.cache_tokens[variant])
+    needed = replica.profile.memory.kv_capacity_tokens * held / max(cache, 1.0)
+    return (
+        f"not even one request fits: a sequence, with room for longer ones, holds {held:,.0f} "
+        f"tokens and the cache {cache:,.0f}; nearest feasible kv_capacity_tokens: {needed:,.0f}"
+    )
+
+
+def _rounded_up(value: float) -> str:
+    """Four figures, never below the value: what is suggested must hold."""
+    digits = 3 - math.floor(math.log10(value))
+    return f"{math.ceil(value * 10.0**digits * (1 - 1e-12)) / 10.0**digits:.4g}"

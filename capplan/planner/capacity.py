@@ -175,6 +175,8 @@ def capacity_of_mix(curve: Curve, mix: int) -> tuple[float, int]:
         return float(balance[-1]), MEASURED
     before = used[:, bad - 1] if bad else np.zeros(len(used))
     way, stop = _first_crossing(before, used[:, bad])
+    if stop >= 0 and np.isinf(used[stop, bad]):
+        stop = _run_out(curve, used[:, bad])
     if stop < 0:
         stop = SATURATED if np.isfinite(curve.rate_per_s[mix, bad]) else MEASURED
     if bad == 0:
@@ -182,6 +184,12 @@ def capacity_of_mix(curve: Curve, mix: int) -> tuple[float, int]:
     if bad == known:
         return float(balance[bad - 1]), stop
     return float(balance[bad - 1] ** (1 - way) * balance[bad] ** way), stop
+
+
+def _run_out(curve: Curve, used: Array) -> int:
+    """Which resource an endless wait shows to be gone: the one that is used most."""
+    resources = [p for p, c in enumerate(curve.constraints) if c.binding.kind != "objective"]
+    return max(resources, key=lambda place: np.nan_to_num(used[place]))
 
 
 def _first_crossing(before: Array, after: Array) -> tuple[float, int]:
@@ -200,14 +208,17 @@ def _first_crossing(before: Array, after: Array) -> tuple[float, int]:
     return 0.0 if len(finite) < len(broken) else float(ways[first]), int(finite[first])
 
 
-def binding(curve: Curve, stopped_by: int) -> Binding:
+def largest_measured(curve: Curve, mix: int) -> int:
+    """Largest batch that the profile's tables cover for this mix and policy; nought for none."""
+    known = np.flatnonzero(np.isfinite(curve.rate_per_s[mix]))
+    return int(curve.replica.batch[known[-1]]) if len(known) else 0
+
+
+def binding(curve: Curve, mix: int, stopped_by: int) -> Binding:
     """What to say of a stop."""
     if stopped_by == MEASURED:
-        largest = f"{curve.replica.batch[-1]:.0f}"
-        return Binding(
-            kind="measured batch",
-            text=f"the profile was measured up to a batch of {largest}",
-        )
+        text = f"the profile was measured up to a batch of {largest_measured(curve, mix)}"
+        return Binding(kind="measured batch", text=text)
     if stopped_by == SATURATED:
         return Binding(kind="saturation", text="a larger batch serves no more requests")
     return curve.constraints[stopped_by].binding

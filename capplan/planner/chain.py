@@ -3,13 +3,13 @@
 from capplan.errors import Complaint, InfeasibleError, InputError
 from capplan.physics import memory
 from capplan.planner import coverage, decision, origins
-from capplan.planner.candidate import Candidate, plan_policy
+from capplan.planner.candidate import Candidate, Outcome, plan_policy
 from capplan.planner.demand import demand as demand_of
 from capplan.planner.placement import node_for
 from capplan.records.caveat import Caveat
 from capplan.records.fleet import Fleet
 from capplan.records.forecast import Forecast
-from capplan.records.plan import Plan, PolicyPlan
+from capplan.records.plan import Demand, Plan, PolicyPlan
 from capplan.records.profile import Profile
 
 POLICIES = ("plain", "always", "by-load")
@@ -37,19 +37,15 @@ def plan(
         InfeasibleError: No policy keeps the objectives at any size of fleet.
     """
     _check_models(forecast, profiles)
-    for profile in profiles:
-        _check_fits(profile, fleet)
     demand = demand_of(forecast)
-    candidates = [
-        Candidate.of(profile, drafter, demand)
-        for profile in profiles
-        for drafter in (profile.drafters or [None])
-    ]
     asked = policies or _default_policies(profiles)
-    outcomes = tuple(_best(policy, candidates, forecast, fleet) for policy in asked)
-    if all(outcome.infeasible is not None for outcome in outcomes):
-        raise InfeasibleError(_all_infeasible(forecast, outcomes))
-    used = _used(profiles, outcomes)
+    candidates, refused = _candidates(profiles, demand, fleet, asked)
+    outcomes = [_best(policy, candidates, forecast, fleet) for policy in asked]
+    plans = tuple(outcome.plan for outcome in outcomes)
+    if all(one.infeasible is not None for one in plans):
+        raise InfeasibleError(_all_infeasible(forecast, plans))
+    used = [c for c in candidates if any(o.candidate is c and o.plan.service for o in outcomes)]
+    in_use = list({c.replica.profile.name: c.replica.profile for c in used}.values())
     return Plan(
         capplan=program,
         forecast=forecast.name,
@@ -57,27 +53,67 @@ def plan(
         fleet=fleet.name,
         purchase_grade=False,
         demand=demand,
-        policies=outcomes,
+        policies=plans,
         verdict=decision.verdict(outcomes),
-        origins=origins.origins(forecast, {p.name: p for p in used}, fleet, outcomes),
+        origins=origins.origins(forecast, {p.name: p for p in in_use}, fleet, plans),
         defaults=origins.defaults(forecast, fleet),
-        caveats=(
-            *_tail_caveats(used),
+        caveats=_distinct(
+            *_tail_caveats(in_use),
             *_undrafted(profiles, policies),
-            *origins.caveats(forecast, fleet, used),
-            *(
-                caveat
-                for candidate in candidates
-                if candidate.replica.profile in used
-                for caveat in coverage.caveats(
-                    candidate.replica.profile, candidate.replica.load, candidate.replica.surfaces
-                )
-            ),
+            *refused,
+            *origins.caveats(forecast, fleet, in_use),
+            *(caveat for candidate in used for caveat in _coverage(candidate)),
         ),
     )
 
 
-def _best(policy: str, candidates: list[Candidate], forecast: Forecast, fleet: Fleet) -> PolicyPlan:
+def _candidates(
+    profiles: list[Profile], demand: Demand, fleet: Fleet, policies: tuple[str, ...]
+) -> tuple[list[Candidate], list[Caveat]]:
+    """Every profile with every drafter that can be planned with, and why others cannot.
+
+    Raises:
+        InputError, InfeasibleError: None can.
+    """
+    speculative = any(policy != "plain" for policy in policies)
+    candidates, refusals = [], []
+    for profile in profiles:
+        for drafter in profile.drafters if speculative and profile.drafters else [None]:
+            try:
+                _check_fits(profile, fleet)
+                candidates.append(Candidate.of(profile, drafter, demand))
+            except (InputError, InfeasibleError) as error:
+                refusals.append((profile, drafter, error))
+    if not candidates:
+        raise _all_refused([error for _, _, error in refusals])
+    caveats = [
+        Caveat(
+            about="not planned with",
+            text=f"{profile.name}{f' and {drafter}' if drafter else ''}: {error}",
+        )
+        for profile, drafter, error in refusals
+    ]
+    return candidates, caveats
+
+
+def _all_refused(errors: list[InputError | InfeasibleError]) -> InputError | InfeasibleError:
+    mendable = [error for error in errors if isinstance(error, InputError)]
+    if mendable:
+        complaints = [complaint for error in mendable for complaint in error.complaints]
+        return InputError(list(dict.fromkeys(complaints)))
+    return InfeasibleError("\n".join(dict.fromkeys(str(error) for error in errors)))
+
+
+def _coverage(candidate: Candidate) -> list[Caveat]:
+    replica = candidate.replica
+    return coverage.caveats(replica.profile, replica.load, replica.surfaces)
+
+
+def _distinct(*caveats: Caveat) -> tuple[Caveat, ...]:
+    return tuple({(c.about, c.text): c for c in caveats}.values())
+
+
+def _best(policy: str, candidates: list[Candidate], forecast: Forecast, fleet: Fleet) -> Outcome:
     """The policy on the candidate that needs fewest GPUs, watts deciding between equals."""
     fitting = [c for c in candidates if policy == "plain" or c.replica.drafter is not None]
     if not fitting:
@@ -91,15 +127,14 @@ def _best(policy: str, candidates: list[Candidate], forecast: Forecast, fleet: F
                 )
             ]
         )
-    outcomes = [plan_policy(policy, c, fleet, forecast.scenarios) for c in fitting]
-    return min(outcomes, key=_rank)
+    return min((plan_policy(policy, c, fleet, forecast.scenarios) for c in fitting), key=_rank)
 
 
-def _rank(outcome: PolicyPlan) -> tuple[bool, int, float]:
-    if outcome.placement is None:
+def _rank(outcome: Outcome) -> tuple[bool, int, float]:
+    placement, power = outcome.plan.placement, outcome.plan.power
+    if placement is None:
         return True, 0, 0.0
-    watts = 0.0 if outcome.power is None else outcome.power.mean_it_w
-    return False, outcome.placement.gpus, watts
+    return False, placement.gpus, 0.0 if power is None else power.mean_it_w
 
 
 def _default_policies(profiles: list[Profile]) -> tuple[str, ...]:
@@ -139,11 +174,6 @@ def _all_infeasible(forecast: Forecast, outcomes: tuple[PolicyPlan, ...]) -> str
     return "\n".join(
         [f"forecast {forecast.name}: no fleet of any size keeps the objectives", *lines]
     )
-
-
-def _used(profiles: list[Profile], outcomes: tuple[PolicyPlan, ...]) -> list[Profile]:
-    names = {outcome.service.profile for outcome in outcomes if outcome.service is not None}
-    return [profile for profile in profiles if profile.name in names]
 
 
 def _tail_caveats(profiles: list[Profile]) -> list[Caveat]:

@@ -3,36 +3,68 @@
 import numpy as np
 
 from capplan.errors import Complaint, InputError
+from capplan.physics.surface import Surface
 from capplan.planner.load import Load
 from capplan.planner.surfaces import Surfaces
 from capplan.records.caveat import Caveat
+from capplan.records.plan import Demand
 from capplan.records.profile import Profile
 
+_STEP = ("batch", "context_tokens", "query_tokens")
 
-def check(profile: Profile, load: Load, surfaces: Surfaces) -> None:
-    """Refuses contexts and prompts beyond the measured ones.
+
+def check(profile: Profile, demand: Demand, load: Load, surfaces: Surfaces) -> None:
+    """Refuses tables with holes inside, and contexts and prompts beyond the measured ones.
 
     Raises:
         InputError: Naming what to measure.
     """
-    complaints = []
-    for place, name in enumerate(load.names):
-        longest = float((load.prefill_tokens[place] + load.cached_tokens[place]).max())
-        if longest > (known := surfaces.prefill.axes[1][-1]):
-            complaints.append(_beyond(profile, name, "prefill.cached_tokens", known, longest))
+    complaints = _tables(profile, surfaces)
+    for place, traffic in enumerate(demand.classes):
+        longest = surfaces.prefill.axes[1][-1]
+        if traffic.max_prompt_tokens > longest:
+            key, asked = "prefill.cached_tokens", traffic.max_prompt_tokens
+            complaints.append(_beyond(profile, traffic.name, key, longest, asked))
         resident = float(load.resident_tokens[place])
         if resident > (known := surfaces.step.axes[1][-1]):
-            complaints.append(_beyond(profile, name, "steps.context_tokens", known, resident))
-    if 1 not in surfaces.step.axes[2]:
-        complaints.append(
-            Complaint(
-                f"profile {profile.name}",
-                "steps.query_tokens",
-                "decode steps (query_tokens 1) must be measured",
-            )
-        )
+            key = "steps.context_tokens"
+            complaints.append(_beyond(profile, traffic.name, key, known, resident))
     if complaints:
         raise InputError(complaints)
+
+
+def _tables(profile: Profile, surfaces: Surfaces) -> list[Complaint]:
+    complaints = [
+        Complaint(f"profile {profile.name}", key, "must hold plain decoding, query_tokens 1")
+        for key, surface in (("steps", surfaces.step), ("mixed", surfaces.increment))
+        if 1 not in surface.axes[2]
+    ]
+    for key, names, surface in (
+        ("steps", _STEP, surfaces.step),
+        ("mixed", (*_STEP, "prefill_tokens"), surfaces.increment),
+        ("prefill", ("tokens", "cached_tokens"), surfaces.prefill),
+        ("draft", ("batch", "draft_tokens"), surfaces.draft),
+    ):
+        hole = None if surface is None else _hole(surface)
+        if hole is not None:
+            cell = ", ".join(f"{n} {v:.0f}" for n, v in zip(names, hole, strict=True))
+            rule = f"must be a grid with holes at its far end only: {cell} is missing"
+            if key == "mixed":
+                rule += ", here or in steps"
+            complaints.append(Complaint(f"profile {profile.name}", key, rule))
+    return complaints
+
+
+def _hole(surface: Surface) -> list[float] | None:
+    """A missing point that has a measured one beyond it along some axis."""
+    known = np.isfinite(surface.values)
+    for axis in range(known.ndim):
+        line = np.moveaxis(known, axis, 0)
+        places = np.argwhere(np.moveaxis(~line[:-1] & line[1:], 0, axis))
+        if len(places):
+            first = zip(surface.axes, places[0], strict=True)
+            return [float(coordinates[place]) for coordinates, place in first]
+    return None
 
 
 def caveats(profile: Profile, load: Load, surfaces: Surfaces) -> list[Caveat]:

@@ -1,28 +1,36 @@
 """From the policies side by side to an answer, its reason, and what would change it."""
 
+from collections.abc import Sequence
+
+from capplan.planner.candidate import Outcome
+from capplan.planner.tie import tokens_per_round_at_tie
 from capplan.records.plan import OperatingPoint, PolicyPlan, Verdict
 
 
-def verdict(policies: tuple[PolicyPlan, ...]) -> Verdict:
+def verdict(outcomes: Sequence[Outcome]) -> Verdict:
     """The policy with fewest GPUs; among equals the one that asks least of the engine.
 
     Args:
-        policies: At least one of them feasible; in the order plain, always, by-load.
+        outcomes: At least one of them feasible; in the order plain, always, by-load.
     """
-    feasible = [plan for plan in policies if plan.placement is not None]
+    feasible = [outcome for outcome in outcomes if outcome.plan.placement is not None]
     best = min(feasible, key=_gpus)
-    plain = next((plan for plan in feasible if plan.policy == "plain"), None)
-    rivals = [plan for plan in feasible if plan.policy != "plain"]
+    plain = next((one for one in feasible if one.plan.policy == "plain"), None)
+    rivals = [one for one in feasible if one.plan.policy != "plain"]
     if plain is None:
-        return _without_plain(best, policies)
+        return _without_plain(best.plan, [one.plan for one in outcomes])
     if not rivals:
-        return _plain_alone(plain, policies)
-    if best.policy == "plain":
+        return _plain_alone(plain.plan, [one.plan for one in outcomes])
+    if best.plan.policy == "plain":
         return _stay_plain(plain, min(rivals, key=_gpus))
     return _speculate(best, plain)
 
 
-def _gpus(plan: PolicyPlan) -> int:
+def _gpus(outcome: Outcome) -> int:
+    return _bought(outcome.plan)
+
+
+def _bought(plan: PolicyPlan) -> int:
     assert plan.placement is not None
     return plan.placement.gpus
 
@@ -32,48 +40,78 @@ def _peak(plan: PolicyPlan) -> OperatingPoint:
     return plan.at_peak
 
 
-def _speculate(best: PolicyPlan, plain: PolicyPlan) -> Verdict:
+def _speculate(best: Outcome, plain: Outcome) -> Verdict:
     saved = _gpus(plain) - _gpus(best)
+    tie = tokens_per_round_at_tie(best, plain)
+    now = _peak(best.plan).tokens_per_round
     return Verdict(
-        policy=best.policy,
-        sentence=f"Speculate {_way(best)}: {_gpus(best)} GPUs instead of {_gpus(plain)}, "
+        policy=best.plan.policy,
+        sentence=f"Speculate {_way(best.plan)}: {_gpus(best)} GPUs instead of {_gpus(plain)}, "
         f"{saved} fewer ({saved / _gpus(plain):.0%}).",
-        reason=_reason(best, plain),
-        flips=_flips(best),
+        reason=_reason(best.plan, plain.plan),
+        flips=None
+        if tie is None
+        else f"the fleets are equal where a round brings {tie:.2f} tokens instead of {now:.2f}, "
+        "drafts being kept less often at every position alike",
     )
 
 
-def _stay_plain(plain: PolicyPlan, rival: PolicyPlan) -> Verdict:
+def _stay_plain(plain: Outcome, rival: Outcome) -> Verdict:
     more = _gpus(rival) - _gpus(plain)
-    outcome = "the same" if more == 0 else f"{more} more"
+    outcome = "as many" if more == 0 else f"{more} more"
     return Verdict(
         policy="plain",
         sentence=f"Do not speculate for capacity: {_gpus(plain)} GPUs plain, {outcome} "
-        f"{_way(rival)}.",
-        reason=_reason(rival, plain),
-        flips=_flips(rival),
+        f"{_way(rival.plan)}.",
+        reason=_reason(rival.plan, plain.plan) + _still_faster(plain.plan, rival.plan),
+        flips=_flips_plain(plain, rival),
     )
 
 
-def _without_plain(best: PolicyPlan, policies: tuple[PolicyPlan, ...]) -> Verdict:
-    why = next((plan.infeasible for plan in policies if plan.policy == "plain"), None)
+def _still_faster(plain: PolicyPlan, rival: PolicyPlan) -> str:
+    """Latency that speculation would buy where it buys no GPUs."""
+    slow, fast = (
+        max(e.value_s for e in _peak(plan).latencies if e.quantity == "tpot_p99_s")
+        for plan in (plain, rival)
+    )
+    if fast >= 0.95 * slow:
+        return ""
+    return f"; it would lower the worst p99 TPOT at the peak by {1 - fast / slow:.0%}"
+
+
+def _flips_plain(plain: Outcome, rival: Outcome) -> str:
+    now = _peak(rival.plan).tokens_per_round
+    tie = tokens_per_round_at_tie(rival, plain) if _drafts(rival.plan) else None
+    if tie is None or tie <= now:
+        return "no acceptance alone would save a replica with these draft lengths"
+    return (
+        f"a GPU serves more with speculation where a round brings over {tie:.2f} tokens "
+        f"instead of {now:.2f}"
+    )
+
+
+def _without_plain(best: PolicyPlan, plans: Sequence[PolicyPlan]) -> Verdict:
+    why = next((plan.infeasible for plan in plans if plan.policy == "plain"), None)
+    end = "." if why is None else "; plain decoding keeps the objectives with no fleet."
     return Verdict(
         policy=best.policy,
-        sentence=f"Speculate {_way(best)}: {_gpus(best)} GPUs"
-        + ("." if why is None else "; plain decoding keeps the objectives with no fleet."),
+        sentence=f"Speculate {_way(best)}: {_bought(best)} GPUs{end}",
         reason=why or "plain decoding was not asked for",
-        flips=_flips(best),
     )
 
 
-def _plain_alone(plain: PolicyPlan, policies: tuple[PolicyPlan, ...]) -> Verdict:
-    refused = [plan for plan in policies if plan.infeasible is not None]
+def _plain_alone(plain: PolicyPlan, plans: Sequence[PolicyPlan]) -> Verdict:
+    refused = [plan for plan in plans if plan.infeasible is not None]
     why = "; ".join(f"{plan.policy}: {plan.infeasible}" for plan in refused)
     return Verdict(
         policy="plain",
-        sentence=f"{_gpus(plain)} GPUs plain.",
+        sentence=f"{_bought(plain)} GPUs plain.",
         reason=why or "no speculation was planned",
     )
+
+
+def _drafts(plan: PolicyPlan) -> bool:
+    return _peak(plan).draft_tokens > 0
 
 
 def _way(plan: PolicyPlan) -> str:
@@ -89,21 +127,11 @@ def _reason(speculative: PolicyPlan, plain: PolicyPlan) -> str:
         f"plain is bound by {plain.service.binding.text}, "
         f"{speculative.policy} by {speculative.service.binding.text}"
     )
-    if point.draft_tokens == 0:
+    if not _drafts(speculative):
         return f"at the peak's batch no draft length pays, so nothing is drafted there; {bound}"
-    cost = point.break_even_tokens_per_round
     return (
-        f"at the peak a round of {point.draft_tokens} drafts brings "
-        f"{point.tokens_per_round:.2f} tokens and costs {cost:.2f} decode steps "
+        f"at the peak's batch of {point.batch:.0f} a round of {point.draft_tokens} drafts brings "
+        f"{point.tokens_per_round:.2f} tokens and costs "
+        f"{point.break_even_tokens_per_round:.2f} decode steps "
         f"(target efficiency {point.target_efficiency:.2f}); {bound}"
-    )
-
-
-def _flips(speculative: PolicyPlan) -> str | None:
-    point = _peak(speculative)
-    if point.draft_tokens == 0:
-        return None
-    return (
-        f"speculation loses at the peak's batch of {point.batch:.0f} where a round brings fewer "
-        f"than {point.break_even_tokens_per_round:.2f} tokens"
     )

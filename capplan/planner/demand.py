@@ -1,7 +1,7 @@
 """Forecast to requests a second, interval by interval, class by class."""
 
-import datetime as dt
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from capplan.records.plan import ClassDemand, Demand
 
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
+_MOST_INTERVALS = 200_000
+"""A year in steps of five minutes is half of that."""
 _MEAN_SLACK = 0.15
 """A stated mean this far from its quantiles' own contradicts them."""
 
@@ -23,20 +25,65 @@ def demand(forecast: Forecast) -> Demand:
     Raises:
         InputError: The forecast asks for nothing, or its statements contradict one another.
     """
-    classes = tuple(_class_demand(forecast, traffic) for traffic in forecast.classes)
-    intervals = {len(traffic.rate_per_s) for traffic in classes}
-    if len(intervals) > 1:
-        raise InputError([_complaint(forecast, "classes", "rates must cover the same intervals")])
+    _check_intervals(forecast)
+    classes = tuple(
+        _class_demand(forecast, traffic, place) for place, traffic in enumerate(forecast.classes)
+    )
     asked = Demand(
+        forecast=forecast.name,
         start=forecast.time.start,
         step_s=forecast.time.step_s,
         peak_minute_over_mean=forecast.peak_minute_over_mean,
         classes=classes,
     )
+    if not any(any(traffic.rate_per_s) for traffic in classes):
+        raise InputError([_complaint(forecast, "rate", "no interval asks for anything")])
     if output_tokens(asked) < 1:
         rule = "all intervals together ask for less than one output token"
         raise InputError([_complaint(forecast, "rate", rule)])
     return asked
+
+
+def _check_intervals(forecast: Forecast) -> None:
+    """All rates cover the same intervals, and not so many that nobody could look at them."""
+    counts = {key: _intervals(rate, forecast.time) for key, rate in _rates(forecast)}
+    first, *others = counts
+    same = f"must cover as many intervals as {first}, {counts[first]:,}"
+    few = f"must make at most {_MOST_INTERVALS:,} intervals"
+    complaints = [
+        *(
+            _complaint(forecast, k, same, f"{counts[k]:,}")
+            for k in others
+            if counts[k] != counts[first]
+        ),
+        *(_complaint(forecast, k, few, f"{n:,}") for k, n in counts.items() if n > _MOST_INTERVALS),
+    ]
+    if complaints:
+        raise InputError(complaints)
+
+
+def _rates(forecast: Forecast) -> Iterator[tuple[str, Rate]]:
+    if forecast.rate is not None:
+        yield "rate", forecast.rate
+    for place, traffic in enumerate(forecast.classes):
+        if traffic.rate is not None:
+            yield f"classes.{place}.rate", traffic.rate
+
+
+def _intervals(rate: Rate, time: TimeAxis) -> int:
+    if rate.daily is not None:
+        return math.ceil(rate.daily.days * DAY_S / time.step_s)
+    assert rate.values_per_s is not None  # reading a forecast turns a series into values
+    return len(rate.values_per_s)
+
+
+def interval_alone(demand: Demand, interval: int, factor: float = 1.0) -> Demand:
+    """One interval of a demand, its rates multiplied."""
+    classes = tuple(
+        traffic.model_copy(update={"rate_per_s": (traffic.rate_per_s[interval] * factor,)})
+        for traffic in demand.classes
+    )
+    return demand.model_copy(update={"classes": classes})
 
 
 def output_tokens(demand: Demand) -> float:
@@ -55,18 +102,19 @@ def prompt_tokens(demand: Demand) -> float:
     )
 
 
-def _class_demand(forecast: Forecast, traffic: TrafficClass) -> ClassDemand:
+def _class_demand(forecast: Forecast, traffic: TrafficClass, place: int) -> ClassDemand:
     rate = traffic.rate or forecast.rate
     assert rate is not None  # the record's own rule
     share = 1.0 if traffic.share is None else traffic.share
     values = np.array(_values(rate, forecast.time)) * forecast.growth * share
-    prompt = _nodes(forecast, f"classes.{traffic.name}.input_tokens", traffic.input_tokens)
-    output = _nodes(forecast, f"classes.{traffic.name}.output_tokens", traffic.output_tokens)
+    prompt = _nodes(forecast, f"classes.{place}.input_tokens", traffic.input_tokens)
+    output = _nodes(forecast, f"classes.{place}.output_tokens", traffic.output_tokens)
     return ClassDemand(
         name=traffic.name,
         rate_per_s=tuple(values.tolist()),
         mean_prompt_tokens=float(lengths.WEIGHTS @ prompt),
         mean_output_tokens=float(lengths.WEIGHTS @ output),
+        max_prompt_tokens=traffic.input_tokens.max_tokens,
         prompt_tokens=tuple(prompt.tolist()),
         output_tokens=tuple(output.tolist()),
         prefix_reuse=traffic.prefix_reuse,
@@ -79,20 +127,22 @@ def _class_demand(forecast: Forecast, traffic: TrafficClass) -> ClassDemand:
 def _values(rate: Rate, time: TimeAxis) -> tuple[float, ...]:
     if rate.values_per_s is not None:
         return rate.values_per_s
-    # Reading a forecast turns a series into values; what is left is a smooth day.
     assert rate.daily is not None
     return tuple(_daily(rate.daily, time))
 
 
 def _daily(day: Daily, time: TimeAxis) -> list[float]:
+    """Values interval by interval; by arithmetic, for dates end and days here need not."""
+    midnight = time.start.replace(hour=0, minute=0, second=0, microsecond=0)
+    begin = (time.start - midnight).total_seconds()
     values = []
     for interval in range(math.ceil(day.days * DAY_S / time.step_s)):
-        moment = time.start + dt.timedelta(seconds=interval * time.step_s)
-        hours = (moment.hour * HOUR_S + moment.minute * 60 + moment.second) / HOUR_S
+        elapsed = begin + interval * time.step_s
+        hours = elapsed % DAY_S / HOUR_S
         wave = (1 + math.cos(2 * math.pi * (hours - day.peak_hour) / 24)) / 2
         level = day.trough + (1 - day.trough) * wave
-        weekend = day.weekend if moment.weekday() >= 5 else 1.0
-        values.append(day.peak_per_s * level * weekend)
+        weekday = (time.start.weekday() + int(elapsed // DAY_S)) % 7
+        values.append(day.peak_per_s * level * (day.weekend if weekday >= 5 else 1.0))
     return values
 
 

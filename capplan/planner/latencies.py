@@ -49,7 +49,9 @@ def prefill_utilisation(replica: Replica) -> Array:
     At one, prompts queue without end: verification tokens have eaten the budget.
     """
     tokens = replica.load.shares @ (replica.load.prefill_tokens @ lengths.WEIGHTS)
-    return np.asarray(replica.rate_per_s * tokens[:, None, None] / _prefill_tokens_per_s(replica))
+    full = np.isnan(replica.prefill.chunk_limit_tokens)
+    load = replica.rate_per_s * tokens[:, None, None] / _prefill_tokens_per_s(replica)
+    return np.where(full, np.inf, load)
 
 
 def _prefill_tokens_per_s(replica: Replica) -> Array:

@@ -49,6 +49,8 @@ class Load:
         prompt = np.array([traffic.prompt_tokens for traffic in demand.classes])
         output = np.array([traffic.output_tokens for traffic in demand.classes])
         reuse = np.array([[traffic.prefix_reuse] for traffic in demand.classes])
+        # A prompt that is cached whole still has its last token processed.
+        fresh = np.maximum(prompt * (1 - reuse), 1.0)
         decode = np.maximum(output - 1, 0.0)
         residents = [
             memory.resident(p, d, lengths.WEIGHTS) for p, d in zip(prompt, decode, strict=True)
@@ -61,8 +63,8 @@ class Load:
         )
         return cls(
             names=tuple(traffic.name for traffic in demand.classes),
-            prefill_tokens=prompt * (1 - reuse),
-            cached_tokens=prompt * reuse,
+            prefill_tokens=fresh,
+            cached_tokens=prompt - fresh,
             decode_tokens=decode @ lengths.WEIGHTS,
             output_tokens=output @ lengths.WEIGHTS,
             resident_tokens=np.array([one.mean_tokens for one in residents]),

@@ -62,16 +62,19 @@ def placement(replicas: int, gpus_per_replica: int, fleet: Fleet, gpu: str) -> P
 
 def _nodes_per_rack(fleet: Fleet, node: Node) -> int:
     rack = fleet.rack
-    by_power = math.floor(rack.power_w * (1 - rack.reserve) / node.nameplate_w + 1e-9)
+    usable_w = rack.power_w * (1 - rack.reserve)
+    by_power = math.floor(usable_w / node.nameplate_w + 1e-9)
     by_units = rack.units // node.rack_units
     if min(by_power, by_units) == 0:
-        needs, has, what = (
-            (node.nameplate_w, rack.power_w * (1 - rack.reserve), "W")
+        needs, has, least, what = (
+            (node.nameplate_w, usable_w, node.nameplate_w / (1 - rack.reserve), "W")
             if by_power == 0
-            else (node.rack_units, rack.units, "units")
+            else (node.rack_units, rack.units, node.rack_units, "units")
         )
+        free = "" if rack.reserve == 0 else f" beside its reserve of {rack.reserve:.0%}"
         raise InfeasibleError(
-            f"fleet {fleet.name}: a node needs {needs:g} {what} and a rack offers {has:g}"
+            f"fleet {fleet.name}: a node needs {needs:g} {what} and a rack offers {has:g}{free}; "
+            f"nearest feasible: a rack of {least:.6g} {what}"
         )
     return min(by_power, by_units)
 

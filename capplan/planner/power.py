@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from capplan.physics import lengths
 from capplan.physics.surface import Array
 from capplan.planner.capacity import Curve
 from capplan.planner.demand import output_tokens
@@ -48,20 +49,29 @@ def power(
 def _gpu_w(curve: Curve, idle_w: float, mixes: NDArray[np.intp], rates: Array) -> Array:
     """Mean watts of one GPU of a replica at each rate. [intervals].
 
-    The engine steps whenever anybody decodes; with a mean batch B that is 1 − exp(−B) of the time,
-    the number of sequences being Poisson while they do not crowd each other.
+    Prefill takes λ ΔT of the time. In the rest the engine steps while anybody decodes, which with
+    a mean batch B is 1 − exp(−B) of it, the number of sequences being Poisson while they do not
+    crowd each other.
     """
-    watts, busy = np.zeros(len(rates)), _busy_w(curve)
+    replica = curve.replica
+    prefill_s = curve.follow(replica.prefill.engine_s(replica.load.shares))
+    step_w, prefill_w = _step_w(curve), _prefill_w(curve)
+    watts = np.zeros(len(rates))
     for mix in np.unique(mixes):
         here = mixes == mix
         batch = batch_at(curve, mix, rates[here])
-        busy_w = np.interp(batch, curve.replica.batch, busy[mix])
-        watts[here] = idle_w - np.expm1(-batch) * (busy_w - idle_w)
+        prefill = rates[here] * np.interp(batch, replica.batch, prefill_s[mix])
+        decode = (1 - prefill) * -np.expm1(-batch)
+        watts[here] = (
+            idle_w
+            + decode * (np.interp(batch, replica.batch, step_w[mix]) - idle_w)
+            + prefill * (np.interp(batch, replica.batch, prefill_w[mix]) - idle_w)
+        )
     return watts
 
 
-def _busy_w(curve: Curve) -> Array:
-    """Watts of a GPU while it steps, by mix and batch. [M, B]."""
+def _step_w(curve: Curve) -> Array:
+    """Watts of a GPU while it decodes or verifies, by mix and batch. [M, B]."""
     replica, power = curve.replica, curve.replica.surfaces.power
     assert power is not None
     return power.at(
@@ -69,6 +79,17 @@ def _busy_w(curve: Curve) -> Array:
         power.clamped(1, replica.context_tokens[:, curve.variant]),
         np.array(replica.variants.draft_tokens)[curve.variant] + 1,
     )
+
+
+def _prefill_w(curve: Curve) -> Array:
+    """Watts of a GPU in a prefill chunk of the mix's mean prompt; a step's where not known."""
+    replica, power = curve.replica, curve.replica.surfaces.prefill_power
+    if power is None:
+        return _step_w(curve)
+    prompt = replica.load.shares @ (replica.load.prefill_tokens @ lengths.WEIGHTS)
+    limit = replica.prefill.chunk_limit_tokens[curve.variant, np.arange(len(curve.variant))]
+    chunk = power.clamped(0, np.minimum(prompt[:, None], limit), above=True)
+    return power.at(chunk, power.axes[1][0])
 
 
 def _it_w(gpu_w: Array, placement: Placement, node: Node, gpu: Gpu, idle_w: float) -> Array:

@@ -65,7 +65,7 @@ class Prefill:
         context = context_tokens.mean(axis=0)[:, None]
         limit = _chunk_limit(profile, surfaces, query, batch)
         full_s = surfaces.increment_s(batch, context, query, limit)
-        prompt = np.maximum(load.prefill_tokens, 1.0)
+        prompt = load.prefill_tokens
         wide = (..., None, None)
         chunks = np.floor(prompt / limit[wide])
         rest = prompt - chunks * limit[wide]

@@ -20,6 +20,10 @@ from capplan.records.profile import Profile
 
 _ALONE = 0.02
 """Mean batch that stands for a replica which serves one request at a time."""
+_IDLE = 0.01
+"""Part of the engine's time that prefill may take at the first point of the grid."""
+_FEWEST_ROUNDS = 1e-3
+"""Answers of one token need no round; a thousandth keeps batch and rate tied to one another."""
 _POINTS = 112
 """Of the grid from one sequence up: four to five per cent from one to the next."""
 
@@ -35,6 +39,8 @@ class Replica:
         unstretched_s: A round without prefill. [M, V, B]
         rate_per_s: Requests that keep the batch in balance; NaN where nothing was measured. Same.
         round_s: A round with prefill mixed in. Same.
+        cache_tokens: Tokens of context that the cache holds. [V]
+        held_tokens: Tokens that one sequence needs with its fluctuation. [M, V]
         memory_limit: Batch whose context fits. [M, V]
     """
 
@@ -50,6 +56,8 @@ class Replica:
     unstretched_s: Array
     rate_per_s: Array
     round_s: Array
+    cache_tokens: Array
+    held_tokens: Array
     memory_limit: Array
 
     @classmethod
@@ -62,10 +70,14 @@ class Replica:
         variants: Variants,
     ) -> Self:
         """Solves the replica at every batch of the grid."""
-        batch = _grid(surfaces)
         by_class = load.decode_tokens / variants.tokens_per_round
-        rounds = load.shares @ by_class.T
+        rounds = np.maximum(load.shares @ by_class.T, _FEWEST_ROUNDS)
         context, variance = _resident(load, by_class)
+        one = np.ones(1)
+        first = _round_s(profile, drafter, surfaces, variants, one, context)[..., 0]
+        prompt = Prefill.of(profile, load, surfaces, variants, one, context)
+        cache, held = _cache_tokens(profile, drafter, variants), _held(profile, variants, context)
+        batch = _grid(surfaces, rounds * first, prompt.engine_s(load.shares)[..., 0])
         unstretched = _round_s(profile, drafter, surfaces, variants, batch, context)
         prefill = Prefill.of(profile, load, surfaces, variants, batch, context)
         prefill_s = prefill.engine_s(load.shares)
@@ -86,17 +98,28 @@ class Replica:
             unstretched_s=unstretched,
             rate_per_s=rate,
             round_s=equilibrium.stretched_round_s(unstretched, rate, prefill_s),
-            memory_limit=_memory_limit(profile, drafter, variants, context, variance),
+            cache_tokens=cache,
+            held_tokens=memory.held_by_one(held, variance),
+            memory_limit=memory.batch_that_fits(cache, held, variance),
         )
 
 
-def _grid(surfaces: Surfaces) -> Array:
-    """Batches from one request alone to the largest measured, every measured one among them."""
+def _grid(surfaces: Surfaces, decode_s: Array, prefill_s: Array) -> Array:
+    """Batches from one request alone to the largest measured, every measured one among them.
+
+    Args:
+        surfaces: For what was measured.
+        decode_s: Time that a request alone decodes. [M, V]
+        prefill_s: Time of its prefill. [M, V]
+    """
     largest = min(surfaces.step.axes[0][-1], surfaces.increment.axes[0][-1])
     measured = surfaces.step.axes[0]
     spread = np.geomspace(1.0, largest, _POINTS)
-    alone = np.geomspace(_ALONE, 1.0, 6)
-    return np.unique(np.round(np.concatenate([alone, spread, measured[measured <= largest]]), 6))
+    # At a batch of b prefill takes b ΔT / (K T0 + b ΔT) of the time: little, where nobody waits.
+    idle = _IDLE * np.nanmin(decode_s / np.maximum(prefill_s, 1e-12), initial=1.0)
+    lowest = max(min(_ALONE, idle), 1e-9)
+    alone = np.geomspace(lowest, 1.0, 6 if lowest == _ALONE else 40)
+    return np.unique(np.concatenate([alone, spread, measured[measured <= largest]]))
 
 
 def _resident(load: Load, rounds_by_class: Array) -> tuple[Array, Array]:
@@ -133,26 +156,23 @@ def _round_s(
     return np.stack(times, axis=1)
 
 
-def _memory_limit(
-    profile: Profile,
-    drafter: str | None,
-    variants: Variants,
-    context_tokens: Array,
-    variance: Array,
-) -> Array:
-    """Sequences whose context, look-ahead slots and state fit beside the weights. [M, V]."""
-    per_token = profile.model.kv_bytes_per_token
+def _cache_tokens(profile: Profile, drafter: str | None, variants: Variants) -> Array:
+    """Tokens of context that fit beside weights and drafter. [V]."""
     capacity = np.full(len(variants.draft_tokens), profile.memory.kv_capacity_tokens)
     if drafter is not None:
         cost = profile.drafters[drafter]
         capacity[1:] = memory.kv_tokens_beside_drafter(
             profile.memory.kv_capacity_tokens,
-            per_token,
+            profile.model.kv_bytes_per_token,
             cost.memory_bytes,
             cost.kv_bytes_per_token,
         )
+    return capacity
+
+
+def _held(profile: Profile, variants: Variants, context_tokens: Array) -> Array:
+    """Tokens' worth of cache of a sequence: context, look-ahead slots, state. [M, V]."""
     look_ahead = np.array(variants.draft_tokens)
-    state = profile.memory.state_bytes_per_sequence / per_token
+    state = profile.memory.state_bytes_per_sequence / profile.model.kv_bytes_per_token
     # A verification step keeps a checkpoint of the state for each of its tokens.
-    held = context_tokens + look_ahead + state * (look_ahead + 1)
-    return memory.batch_that_fits(capacity, held, variance)
+    return np.asarray(context_tokens + look_ahead + state * (look_ahead + 1))

@@ -52,6 +52,8 @@ class Variants:
             return cls((0,), (False,), ones, ones, ones, np.zeros_like(ones))
         tables = _tables(profile, drafter, demand)
         lengths = _draft_lengths(profile.drafters[drafter], tables, surfaces)
+        if lengths == [0]:
+            raise InputError([_unverified(profile, drafter)])
         yields = np.array([_yields(table)[:, lengths] for table in tables])
         plain = np.broadcast_to([[1.0], [1.0], [1.0], [0.0]], (len(tables), 4, 1))
         mean, unlucky, cautious, variance = np.concatenate([plain, yields], axis=2).transpose(
@@ -110,10 +112,10 @@ def _draft_lengths(drafter: Drafter, tables: list[Acceptance], surfaces: Surface
 def _tables(profile: Profile, drafter: str, demand: Demand) -> list[Acceptance]:
     known = profile.drafters[drafter].acceptance
     tables, complaints = [], []
-    for traffic in demand.classes:
+    for place, traffic in enumerate(demand.classes):
         table = _table(known, drafter, traffic)
         if table is None:
-            complaints.append(_unknown(profile, drafter, traffic))
+            complaints.append(_unknown(profile, drafter, demand, place))
         else:
             tables.append(table)
     if complaints:
@@ -127,12 +129,26 @@ def _table(known: dict[str, Acceptance], drafter: str, traffic: ClassDemand) -> 
     return known.get(traffic.acceptance_workload or "")
 
 
-def _unknown(profile: Profile, drafter: str, traffic: ClassDemand) -> Complaint:
+def _unknown(profile: Profile, drafter: str, demand: Demand, place: int) -> Complaint:
+    traffic = demand.classes[place]
     workloads = ", ".join(sorted(profile.drafters[drafter].acceptance))
+    found = traffic.acceptance_workload or "nothing"
+    if traffic.acceptance:
+        found += f", and acceptance of its own for {', '.join(traffic.acceptance)}"
     return Complaint(
-        place=f"class {traffic.name}",
-        key="acceptance_workload",
+        place=f"forecast {demand.forecast}",
+        key=f"classes.{place}.acceptance_workload",
         rule=f"must be one that {profile.name} has for its drafter {drafter}: {workloads}",
-        found=traffic.acceptance_workload or "nothing",
-        remedy="name one of them, give the class its own acceptance, or plan --policy plain",
+        found=found,
+        remedy=f"name one of them, give the class acceptance for {drafter}, or plan --policy plain",
+    )
+
+
+def _unverified(profile: Profile, drafter: str) -> Complaint:
+    return Complaint(
+        place=f"profile {profile.name}",
+        key="steps",
+        rule=f"hold no verification that drafter {drafter} could use: query_tokens 2 and more "
+        "must be in steps and in mixed",
+        remedy="measure them, or plan --policy plain",
     )

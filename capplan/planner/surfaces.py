@@ -1,5 +1,6 @@
 """A profile's tables as surfaces to read between."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -20,6 +21,7 @@ class Surfaces:
         increment: What a prefill chunk adds to a step, over batch, context_tokens, query_tokens,
             prefill_tokens; nought without a chunk. [s]
         prefill: A chunk alone, over tokens, cached_tokens. [s]
+        prefill_power: Mean watts of one GPU over the same; None where no chunk has them. [W]
         draft: Drafting of a round, over batch, draft_tokens; None without a drafter. [s]
     """
 
@@ -27,6 +29,7 @@ class Surfaces:
     power: Surface | None
     increment: Surface
     prefill: Surface
+    prefill_power: Surface | None
     draft: Surface | None
 
     @classmethod
@@ -35,16 +38,14 @@ class Surfaces:
         cells = profile.steps.rows
         places = [(cell.batch, cell.context_tokens, cell.query_tokens) for cell in cells]
         step = Surface.of_rows(places, [cell.step_s for cell in cells])
-        powers = [np.nan if cell.power_w is None else cell.power_w for cell in cells]
         chunks = profile.prefill.rows
+        pieces = [(chunk.tokens, chunk.cached_tokens) for chunk in chunks]
         return cls(
             step=step,
-            power=None if np.isnan(powers).any() else Surface.of_rows(places, powers),
+            power=_power(places, [cell.power_w for cell in cells]),
             increment=_increment(profile, step),
-            prefill=Surface.of_rows(
-                [(chunk.tokens, chunk.cached_tokens) for chunk in chunks],
-                [chunk.step_s for chunk in chunks],
-            ),
+            prefill=Surface.of_rows(pieces, [chunk.step_s for chunk in chunks]),
+            prefill_power=_power(pieces, [chunk.power_w for chunk in chunks]),
             draft=None if drafter is None else _draft(drafter),
         )
 
@@ -93,6 +94,11 @@ class Surfaces:
         if draft_tokens == 0 or self.draft is None:
             return np.zeros(np.shape(batch))
         return self.draft.at(self.draft.clamped(0, batch), draft_tokens)
+
+
+def _power(places: Sequence[tuple[int, ...]], watts: list[float | None]) -> Surface | None:
+    known = [watt for watt in watts if watt is not None]
+    return Surface.of_rows(places, known) if len(known) == len(watts) else None
 
 
 def _increment(profile: Profile, step: Surface) -> Surface:

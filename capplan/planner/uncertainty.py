@@ -3,10 +3,12 @@
 Ends taken together are wider than any likely outcome: a range to stay inside, not a forecast.
 """
 
+from collections.abc import Callable
 from typing import Literal, TypeVar
 
+from capplan.planner.demand import interval_alone
 from capplan.records.forecast import Scenarios
-from capplan.records.plan import ClassDemand, Demand
+from capplan.records.plan import Demand
 from capplan.records.profile import (
     Acceptance,
     Drafter,
@@ -39,18 +41,20 @@ def peak_at(demand: Demand, interval: int, scenarios: Scenarios | None, end: End
     factor = 1.0
     if scenarios is not None:
         factor = scenarios.low if end == "good" else scenarios.high
-    classes = tuple(_class_at(traffic, interval, factor, end) for traffic in demand.classes)
-    return demand.model_copy(update={"classes": classes})
+    alone = interval_alone(demand, interval, factor)
+    return with_acceptance(alone, lambda table: acceptance_at(table, end))
 
 
-def _class_at(traffic: ClassDemand, interval: int, factor: float, end: End) -> ClassDemand:
-    own = traffic.acceptance
-    return traffic.model_copy(
-        update={
-            "rate_per_s": (traffic.rate_per_s[interval] * factor,),
-            "acceptance": own and {name: _acceptance_at(one, end) for name, one in own.items()},
-        }
+def with_acceptance(demand: Demand, change: Callable[[Acceptance], Acceptance]) -> Demand:
+    """A demand with the acceptance that its classes bring changed."""
+    classes = tuple(
+        traffic.model_copy(
+            update={"acceptance": own and {name: change(table) for name, table in own.items()}}
+        )
+        for traffic in demand.classes
+        for own in (traffic.acceptance,)
     )
+    return demand.model_copy(update={"classes": classes})
 
 
 def _table_at(table: Table, time: str, end: End) -> Table:
@@ -63,13 +67,14 @@ def _table_at(table: Table, time: str, end: End) -> Table:
 
 
 def _drafter_at(drafter: Drafter, end: End) -> Drafter:
-    acceptance = {name: _acceptance_at(one, end) for name, one in drafter.acceptance.items()}
+    acceptance = {name: acceptance_at(one, end) for name, one in drafter.acceptance.items()}
     return drafter.model_copy(
         update={"acceptance": acceptance, "draft": _table_at(drafter.draft, "draft_s", end)}
     )
 
 
-def _acceptance_at(table: Acceptance, end: End) -> Acceptance:
+def acceptance_at(table: Acceptance, end: End) -> Acceptance:
+    """One acceptance table at the good or bad end of its band."""
     shares = table.high_share if end == "good" else table.low_share
     if shares is None:
         return table

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from capplan.records.base import Record
 from capplan.records.caveat import Source
-from capplan.units import Count, PositiveCount, PositiveRatio
+from capplan.units import Count, Parameters, PositiveCount
 
 
 class Gqa(Record):
@@ -72,8 +72,8 @@ class LayerKind(Record):
 class Published(Record):
     """What the model's makers say, for checking."""
 
-    parameters_total: PositiveRatio
-    parameters_active: PositiveRatio | None = None
+    parameters_total: Parameters
+    parameters_active: Parameters | None = None
     source: Source
 
 

@@ -7,29 +7,31 @@ from pydantic import Field, model_validator
 from capplan.records.base import Record
 from capplan.units import (
     AtLeastOne,
-    Bytes,
     BytesPerSecond,
     Count,
     FlopPerSecond,
     Fraction,
+    GpuWatts,
+    PositiveBytes,
     PositiveCount,
+    PositiveWatts,
+    SmallCount,
     UsdPerGpuHour,
     UsdPerKwh,
-    Watts,
 )
 
 
 class Gpu(Record):
     """One accelerator. A number nobody published stays out; `sources` names the rest."""
 
-    memory_bytes: Bytes
+    memory_bytes: PositiveBytes
     """As the driver reports it, not the label."""
     bandwidth_bytes_per_s: BytesPerSecond | None = None
     bf16_flop_per_s: FlopPerSecond | None = None
     """Dense, without structured sparsity."""
     fp8_flop_per_s: FlopPerSecond | None = None
-    tdp_w: Watts
-    idle_w: Watts
+    tdp_w: GpuWatts
+    idle_w: GpuWatts
     sources: dict[str, str]
     """Field to where it was read."""
 
@@ -38,13 +40,13 @@ class Node(Record):
     """One server."""
 
     gpu: str
-    gpus: PositiveCount
-    nameplate_w: Watts
-    other_idle_w: Watts
+    gpus: SmallCount
+    nameplate_w: PositiveWatts
+    other_idle_w: GpuWatts
     """Fans, processors, network and supply losses at rest, beside the GPUs."""
-    other_load_w: Watts
+    other_load_w: GpuWatts
     """The same at full load."""
-    rack_units: PositiveCount
+    rack_units: SmallCount
     sources: dict[str, str]
 
     @model_validator(mode="after")
@@ -57,9 +59,9 @@ class Node(Record):
 class Rack(Record):
     """One rack."""
 
-    power_w: Watts
-    units: PositiveCount
-    reserve: Fraction = 0.0
+    power_w: PositiveWatts
+    units: SmallCount
+    reserve: Annotated[Fraction, Field(lt=1)] = 0.0
     """Part of the rack's power that stays free."""
     sources: dict[str, str]
 
@@ -84,9 +86,9 @@ class Price(Record):
 class Rules(Record):
     """How much more than the bare need is bought."""
 
-    headroom: Annotated[Fraction, Field(lt=1)] = 0.10
+    headroom: Annotated[Fraction, Field(le=0.95)] = 0.10
     """Part of a replica's capacity that is not planned on."""
-    spare_replicas: Count = 1
+    spare_replicas: Annotated[Count, Field(le=1_000_000)] = 1
     """Replicas that may be lost with the objectives kept."""
     min_replicas: PositiveCount = 1
 

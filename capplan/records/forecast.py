@@ -1,22 +1,21 @@
 """Demand: what the user expects to be asked of the fleet, and how fast it must answer."""
 
-import datetime as dt
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AwareDatetime, Field, model_validator
 
 from capplan.records.base import Record
 from capplan.records.caveat import Source
 from capplan.records.profile import Acceptance
 from capplan.units import (
     AtLeastOne,
+    AtLeastOneToken,
+    Factor,
     Fraction,
     PerSecond,
     PositiveCount,
-    PositiveRatio,
     PositiveSeconds,
-    Ratio,
-    Tokens,
+    SmallRatio,
 )
 
 Quantile = Literal["p10", "p25", "p50", "p75", "p90", "p95", "p99"]
@@ -41,10 +40,10 @@ There is no `itl`: tools disagree on what it means once a step emits several tok
 
 
 class TimeAxis(Record):
-    """When the series begins and how long one interval lasts."""
+    """When the series begins, with its zone, and how long one interval lasts."""
 
-    start: dt.datetime
-    step_s: PositiveSeconds
+    start: AwareDatetime
+    step_s: Annotated[PositiveSeconds, Field(ge=1, le=31 * 86_400)]
 
 
 class Series(Record):
@@ -86,13 +85,11 @@ class Rate(Record):
 class Lengths(Record):
     """A distribution of token counts: log-normal by mean and cv, or by quantiles."""
 
-    mean_tokens: Annotated[Tokens, Field(gt=0)] | None = None
-    cv: Ratio | None = None
+    mean_tokens: AtLeastOneToken | None = None
+    cv: SmallRatio | None = None
     """Standard deviation over mean."""
-    quantiles: dict[Quantile, Annotated[Tokens, Field(gt=0)]] | None = Field(
-        default=None, min_length=2
-    )
-    max_tokens: Annotated[Tokens, Field(gt=0)]
+    quantiles: dict[Quantile, AtLeastOneToken] | None = Field(default=None, min_length=2)
+    max_tokens: AtLeastOneToken
     """No request is longer: the context limit, or the longest seen."""
 
     @model_validator(mode="after")
@@ -142,8 +139,8 @@ class TrafficClass(Record):
 class Scenarios(Record):
     """Demand as factors on the forecast, for the range around the plan."""
 
-    low: PositiveRatio
-    high: PositiveRatio
+    low: Annotated[Factor, Field(le=1)]
+    high: Annotated[Factor, Field(ge=1)]
 
 
 class Forecast(Record):
@@ -155,7 +152,7 @@ class Forecast(Record):
     time: TimeAxis
     rate: Rate | None = None
     """Rate of all classes that give a share."""
-    growth: PositiveRatio = 1.0
+    growth: Factor = 1.0
     """Factor from the series to the planning date."""
     peak_minute_over_mean: AtLeastOne = 1.15
     """Busiest minute over its interval's mean: the fleet is sized for that minute."""

@@ -15,7 +15,6 @@ from capplan.units import (
     JoulesPerToken,
     MeanCount,
     PerSecond,
-    PositiveCount,
     Ratio,
     Seconds,
     Tokens,
@@ -34,6 +33,7 @@ class ClassDemand(Record):
     """Mean of each interval, after growth."""
     mean_prompt_tokens: Tokens
     mean_output_tokens: Tokens
+    max_prompt_tokens: Tokens
     prompt_tokens: tuple[Tokens, ...]
     """Quantiles, at the probabilities of physics.lengths."""
     output_tokens: tuple[Tokens, ...]
@@ -46,6 +46,7 @@ class ClassDemand(Record):
 class Demand(Record):
     """Requests a second, interval by interval, class by class."""
 
+    forecast: str
     start: dt.datetime
     step_s: Seconds
     peak_minute_over_mean: AtLeastOne
@@ -55,8 +56,8 @@ class Demand(Record):
 class DraftRange(Record):
     """Draft length while this many sequences run."""
 
-    from_batch: PositiveCount
-    to_batch: PositiveCount
+    from_batch: Count
+    to_batch: Count
     draft_tokens: Count
 
 
@@ -120,7 +121,7 @@ class Service(Record):
 
     profile: str
     gpu: str
-    gpus_per_replica: PositiveCount
+    gpus_per_replica: Count
     drafter: str | None
     draft_ranges: tuple[DraftRange, ...]
     capacity_per_s: PerSecond
@@ -139,22 +140,22 @@ class Sizing(Record):
     peak_interval: Count
     peak_rate_per_s: PerSecond
     """Busiest minute of the peak interval."""
-    replicas_at_peak: PositiveCount
+    replicas_at_peak: Count
     spare_replicas: Count
-    replicas: PositiveCount
+    replicas: Count
 
 
 class Placement(Record):
     """Whole nodes and racks."""
 
-    gpus: PositiveCount
+    gpus: Count
     """Bought, stranded ones included."""
-    gpus_in_replicas: PositiveCount
+    gpus_in_replicas: Count
     gpus_stranded: Count
-    nodes: PositiveCount
+    nodes: Count
     nodes_unrounded: Ratio
-    nodes_per_rack: PositiveCount
-    racks: PositiveCount
+    nodes_per_rack: Count
+    racks: Count
     racks_unrounded: Ratio
 
 

@@ -13,14 +13,16 @@ from capplan.units import (
     BytesPerToken,
     Count,
     Fraction,
+    GpuWatts,
     MeanCount,
+    Parameters,
+    PositiveBytesPerToken,
     PositiveCount,
-    PositiveRatio,
     PositiveSeconds,
-    Ratio,
     Seconds,
+    SmallCount,
+    SmallRatio,
     Tokens,
-    Watts,
 )
 
 
@@ -28,9 +30,9 @@ class ProfiledModel(Record):
     """The model that was measured."""
 
     name: str
-    parameters_total: PositiveRatio
-    parameters_active: PositiveRatio
-    kv_bytes_per_token: BytesPerToken
+    parameters_total: Parameters
+    parameters_active: Parameters
+    kv_bytes_per_token: PositiveBytesPerToken
     """Keys and values of one token over all layers, summed over the replica's GPUs."""
 
 
@@ -38,7 +40,7 @@ class Deployment(Record):
     """How the model was laid out."""
 
     gpu: str
-    gpus_per_replica: PositiveCount
+    gpus_per_replica: SmallCount
     parallelism: str
     """Such as tp8, tp8-ep8."""
     weight_precision: str
@@ -48,7 +50,7 @@ class Deployment(Record):
     flags: tuple[str, ...] = ()
     graphs: bool | None = None
     """Steps replayed as CUDA graphs."""
-    power_cap_w: Watts | None = None
+    power_cap_w: GpuWatts | None = None
     clocks: str | None = None
 
 
@@ -68,7 +70,7 @@ class _Timed(Record):
 class StepCell(_Timed):
     """One step of the target alone: decode where query_tokens is 1, else verification."""
 
-    batch: PositiveCount
+    batch: SmallCount
     context_tokens: Count
     query_tokens: PositiveCount
     """Tokens a sequence that the step processes: draft_tokens + 1."""
@@ -76,7 +78,7 @@ class StepCell(_Timed):
     low_s: PositiveSeconds | None = None
     high_s: PositiveSeconds | None = None
     runs: PositiveCount | None = None
-    power_w: Watts | None = None
+    power_w: GpuWatts | None = None
     """Mean power of one GPU during the step."""
     distinct_experts: MeanCount | None = None
     """Distinct routed experts that the step touches, mean over MoE layers."""
@@ -85,7 +87,7 @@ class StepCell(_Timed):
 class MixedCell(_Timed):
     """A step that carries a prefill chunk beside the decoding batch."""
 
-    batch: PositiveCount
+    batch: SmallCount
     context_tokens: Count
     query_tokens: PositiveCount
     prefill_tokens: PositiveCount
@@ -105,18 +107,28 @@ class PrefillCell(_Timed):
     low_s: PositiveSeconds | None = None
     high_s: PositiveSeconds | None = None
     runs: PositiveCount | None = None
-    power_w: Watts | None = None
+    power_w: GpuWatts | None = None
 
 
 class DraftCell(_Timed):
     """Drafting of one round."""
 
-    batch: PositiveCount
+    batch: SmallCount
     draft_tokens: PositiveCount
     draft_s: Seconds
     low_s: Seconds | None = None
     high_s: Seconds | None = None
     runs: PositiveCount | None = None
+
+
+def _distinct(rows: tuple[Record, ...], *keys: str) -> None:
+    seen: set[tuple[int, ...]] = set()
+    for row in rows:
+        place = tuple(getattr(row, key) for key in keys)
+        if place in seen:
+            where = ", ".join(f"{key} {value}" for key, value in zip(keys, place, strict=True))
+            raise ValueError(f"two rows stand for {where}")
+        seen.add(place)
 
 
 class StepTable(Record):
@@ -125,12 +137,22 @@ class StepTable(Record):
     origin: Origin | None = None
     rows: tuple[StepCell, ...] = Field(min_length=1)
 
+    @model_validator(mode="after")
+    def _rows_differ(self) -> Self:
+        _distinct(self.rows, "batch", "context_tokens", "query_tokens")
+        return self
+
 
 class MixedTable(Record):
     """Steps with a prefill chunk."""
 
     origin: Origin | None = None
     rows: tuple[MixedCell, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _rows_differ(self) -> Self:
+        _distinct(self.rows, "batch", "context_tokens", "query_tokens", "prefill_tokens")
+        return self
 
 
 class PrefillTable(Record):
@@ -139,12 +161,22 @@ class PrefillTable(Record):
     origin: Origin | None = None
     rows: tuple[PrefillCell, ...] = Field(min_length=1)
 
+    @model_validator(mode="after")
+    def _rows_differ(self) -> Self:
+        _distinct(self.rows, "tokens", "cached_tokens")
+        return self
+
 
 class DraftTable(Record):
     """Drafting times."""
 
     origin: Origin | None = None
     rows: tuple[DraftCell, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _rows_differ(self) -> Self:
+        _distinct(self.rows, "batch", "draft_tokens")
+        return self
 
 
 class Acceptance(Record):
@@ -160,7 +192,7 @@ class Acceptance(Record):
     high_share: tuple[Fraction, ...] | None = None
     per_request_sd: Fraction
     """Standard deviation between requests of the chance that a draft is kept."""
-    temperature: Ratio | None = None
+    temperature: SmallRatio | None = None
     origin: Origin
 
     @model_validator(mode="after")
@@ -186,7 +218,17 @@ class Acceptance(Record):
                     )
         if len(lengths) > 1:
             raise ValueError("low_share and high_share must have as many positions as the table")
+        self._check_band()
         return self
+
+    def _check_band(self) -> None:
+        shares = self.accepted_share
+        if self.accepted is not None and self.rounds is not None:
+            shares = tuple(kept / self.rounds for kept in self.accepted)
+        assert shares is not None
+        band = zip(self.low_share or shares, shares, self.high_share or shares, strict=True)
+        if any(not low <= share <= high for low, share, high in band):
+            raise ValueError("low_share must not exceed the share, nor high_share stay below it")
 
 
 class Drafter(Record):
@@ -198,7 +240,7 @@ class Drafter(Record):
     memory_bytes: Bytes
     """Drafter weights, summed over the replica's GPUs."""
     kv_bytes_per_token: BytesPerToken
-    loaded_idle_overhead: Ratio
+    loaded_idle_overhead: SmallRatio
     """Part by which a plain step is slower while the drafter is loaded but not used."""
     draft: DraftTable
     acceptance: dict[str, Acceptance] = Field(min_length=1)
@@ -219,7 +261,7 @@ class Memory(Record):
 class Limits(Record):
     """What the engine was told."""
 
-    max_batch: PositiveCount
+    max_batch: SmallCount
     max_batched_tokens: PositiveCount
     """Token budget of one step, verify and prefill tokens together."""
 
@@ -227,7 +269,7 @@ class Limits(Record):
 class IdlePower(Record):
     """Power of a GPU that holds the model and does nothing."""
 
-    idle_w: Watts
+    idle_w: GpuWatts
     origin: Origin
 
 

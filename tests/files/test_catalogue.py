@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,6 +53,35 @@ def test_what_ends_like_a_file_or_is_one_is_a_path(shelves: Put, tmp_path: Path)
     assert catalogue.find("fleets", "gone.yaml") == Path("gone.yaml")
 
 
+@pytest.mark.usefixtures("shelves")
+def test_a_pipe_is_a_path() -> None:
+    read_end, write_end = os.pipe()
+    try:
+        assert catalogue.find("fleets", f"/dev/fd/{read_end}") == Path(f"/dev/fd/{read_end}")
+    finally:
+        os.close(read_end)
+        os.close(write_end)
+
+
+def test_a_folder_is_named_as_one_unless_a_name_is_meant(
+    shelves: Put, tmp_path: Path, complaints: Collect
+) -> None:
+    path = shelves("shipped/fleets/one.yaml")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    assert catalogue.find("fleets", "one") == path
+    assert complaints(catalogue.find, "fleets", "two") == [
+        "fleet: is a folder, not a file, found two\n    known fleets: one"
+    ]
+
+
+@pytest.mark.usefixtures("shelves")
+def test_a_name_that_is_too_long_is_a_complaint(complaints: Collect) -> None:
+    assert complaints(catalogue.find, "fleets", "x" * 300) == [
+        f"{'x' * 300}: cannot be read: File name too long"
+    ]
+
+
 def test_an_unknown_name_is_answered_with_near_or_all_names(
     shelves: Put, complaints: Collect
 ) -> None:
@@ -98,6 +128,7 @@ def test_profiles_of_a_model_are_found_by_their_first_lines(shelves: Put, model:
     path = shelves("shipped/profiles/g/a.yaml", HEAD + model + "steps: [[1, 2],\n" * 5000)
     shelves("shipped/profiles/g/b.yaml", HEAD + "model:\n  name: other\n")
     shelves("shipped/profiles/g/c.yaml", "- [broken")
+    shelves("shipped/profiles/g/d.yaml", "\x1b")
     assert catalogue.profiles_for("kimi-k2.5") == [path]
 
 

@@ -3,12 +3,18 @@ import math
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capplan.errors import InputError
+from capplan.files import composer
 from capplan.files.document import read_document
 from capplan.files.scalars import resolve
+
+PRINTABLE = st.text(
+    st.characters(min_codepoint=32, max_codepoint=0xD7FF, exclude_categories=["Cc"]), max_size=20
+)
 
 
 def document(folder: Path, text: str | bytes) -> Path:
@@ -66,6 +72,12 @@ def test_quoted_words_are_text(tmp_path: Path) -> None:
     assert read_document(document(tmp_path, text)).tree == {"a": "1", "b": "true", "c": "3\n"}
 
 
+def test_lines_and_tabs_are_text(tmp_path: Path) -> None:
+    text = 'a: "one\\n\\ttwo"\nb: |\n  one\n  \ttwo\nc: one\n\n  two\n'
+    tree = {"a": "one\n\ttwo", "b": "one\n\ttwo\n", "c": "one\ntwo"}
+    assert read_document(document(tmp_path, text)).tree == tree
+
+
 def test_an_absent_value_is_null(tmp_path: Path) -> None:
     assert read_document(document(tmp_path, "a:\nb: [~, '']\n")).tree == {
         "a": None,
@@ -75,13 +87,9 @@ def test_an_absent_value_is_null(tmp_path: Path) -> None:
 
 @given(
     tree=st.dictionaries(
-        st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=20),
+        PRINTABLE,
         st.recursive(
-            st.none()
-            | st.booleans()
-            | st.integers()
-            | st.floats(allow_nan=False)
-            | st.text(st.characters(min_codepoint=32, max_codepoint=0xD7FF), max_size=20),
+            st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | PRINTABLE,
             lambda inner: (
                 st.lists(inner, max_size=3)
                 | st.dictionaries(st.text("ab c", max_size=5), inner, max_size=3)
@@ -100,6 +108,16 @@ def test_json_reads_as_python_reads_it(
     text = json.dumps(tree, indent=indent).replace("Infinity", "1e999")
     path.write_text(text)
     assert read_document(path).tree == json.loads(text)
+
+
+def test_json_indented_with_tabs_is_read_without_the_parser_in_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(composer, "_LOADER", yaml.SafeLoader)
+    tree = {"a": [1, {"b": "x\ty"}]}
+    read = read_document(document(tmp_path, json.dumps(tree, indent="\t")))
+    assert read.tree == tree
+    assert read.places["a", 1, "b"] == (5, 4)
 
 
 def test_places_are_where_keys_and_items_begin(tmp_path: Path) -> None:
@@ -171,6 +189,24 @@ def test_a_key_that_is_not_there_has_the_place_of_what_should_hold_it(tmp_path: 
         ),
         ("a: 1\nb: x\0y\n", ["a.yaml:2:5: control characters are not allowed, found U+0000"]),
         ("a: 1\nb: \x1b[31m\n", ["a.yaml:2:4: control characters are not allowed, found U+001B"]),
+        ("a: 1\nb: x\x85y\n", ["a.yaml:2:5: control characters are not allowed, found U+0085"]),
+        (
+            'a: "\\e[31m\\e]0;pwn\\a"\nb:\n  - "\\u0007"\n  - "x\\x9b1m"\n  - "\\r"\n',
+            [
+                "a.yaml:1:4: a: control characters are not allowed, found U+001B",
+                "a.yaml:3:5: b.0: control characters are not allowed, found U+0007",
+                "a.yaml:4:5: b.1: control characters are not allowed, found U+009B",
+                "a.yaml:5:5: b.2: control characters are not allowed, found U+000D",
+            ],
+        ),
+        (
+            'p: {"a\\nb": 1, "\\e": {c: "\\a"}}\n',
+            [
+                "a.yaml:1:5: p: control characters are not allowed, found U+000A",
+                "a.yaml:1:16: p: control characters are not allowed, found U+001B",
+                "a.yaml:1:26: p.c: control characters are not allowed, found U+0007",
+            ],
+        ),
         (
             b"a: 1\nb: \xc3\xa9\xff\n",
             ["a.yaml:2:5: is not UTF-8 text, found byte 0xff\n    save the file as UTF-8"],
@@ -215,6 +251,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     assert complaints(tmp_path / "b.yaml") == ["b.yaml: no such file"]
     with pytest.raises(InputError, match="is a folder, not a file"):
         read_document(tmp_path)
+    assert complaints(tmp_path / "b\0.yaml") == ["b\\0.yaml: is not a file name"]
     with pytest.raises(InputError, match="File name too long"):
         read_document(tmp_path / ("x" * 300))
 
@@ -233,7 +270,7 @@ def test_a_file_without_permission_is_named(tmp_path: Path) -> None:
 def test_a_file_of_too_many_values_is_refused_before_it_is_read_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("capplan.files.document.MOST_NODES", 10)
+    monkeypatch.setattr("capplan.files.composer.MOST_NODES", 10)
     path = document(tmp_path, "a: [1, 2, 3]\nb: [4, 5, 6, 7, 8, 9, 10, 11]\n")
     assert complaints(path) == [
         (

@@ -1,6 +1,8 @@
 import datetime as dt
+import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -81,7 +83,7 @@ def test_what_the_file_leaves_to_defaults_stays_known(forecast: Path) -> None:
             "tpot_p99: 0ms",
             [
                 (
-                    "forecast.yaml:12:32: classes.0.objectives.tpot_p99: must be more than 0, "
+                    "forecast.yaml:12:32: classes.0.objectives.tpot_p99: must be at least 1e-09, "
                     'found "0ms"'
                 )
             ],
@@ -229,6 +231,22 @@ def test_all_mistakes_of_a_file_are_said_at_once_in_its_order(
     ]
 
 
+def test_objectives_keep_the_order_of_the_file(changed: Change) -> None:
+    path = changed(
+        "{ttft_p99: 2s, tpot_p99: 40ms}",
+        "{tpot_p99: 40ms, ttft_p50_s: 1, ttft_p99: 2s, chunk_gap_p95: 1s, tpot_p50: 30ms}",
+    )
+    code = (
+        "import sys; from pathlib import Path; from capplan.files.reader import read_forecast\n"
+        "print(*read_forecast(Path(sys.argv[1])).classes[0].objectives)"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    for seed in "0123":
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert ran.stdout == "tpot_p99_s ttft_p50_s ttft_p99_s chunk_gap_p95_s tpot_p50_s\n"
+
+
 def test_low_and_high_are_no_durations_where_the_record_has_factors(changed: Change) -> None:
     path = changed("model: kimi-k2.5", "model: kimi-k2.5\nscenarios: {low: 0.8, high: 1.3}")
     assert read(path, Forecast).scenarios.low == 0.8
@@ -268,12 +286,42 @@ rows:
 """
 
 
+class _Steps(Record):
+    steps: StepTable
+
+
+class _Pairs(Record):
+    pairs: Annotated[tuple[tuple[int], ...], Field(min_length=1, max_length=2)]
+
+
 def test_a_compact_table_is_read_and_an_empty_cell_is_absent(tmp_path: Path) -> None:
     path = tmp_path / "t.yaml"
     path.write_text(TABLE)
     first, second = read(path, StepTable).rows
     assert (first.step_s, first.power_w) == (0.01, 400.0)
     assert second.model_fields_set == {"batch", "context_tokens", "query_tokens", "step_s"}
+
+
+def test_an_unknown_column_is_not_also_a_lack_of_rows(tmp_path: Path, complaints: Collect) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text("steps:\n" + textwrap.indent(TABLE.replace("power_w", "watts"), "  "))
+    (found,) = complaints(read, path, _Steps)
+    assert found.startswith("t.yaml:4:56: steps.columns.4: unknown column watts\n")
+
+
+@pytest.mark.parametrize(
+    ("rows", "rule"),
+    [
+        ("", "needs at least one entry, found []"),
+        ("[1], [2], [3]", "takes at most 2 entries, found [[1], [2], [3]]"),
+    ],
+)
+def test_how_many_entries_is_said_in_good_grammar(
+    tmp_path: Path, complaints: Collect, rows: str, rule: str
+) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(f"pairs: [{rows}]\n")
+    assert complaints(read, path, _Pairs) == [f"p.yaml:1:1: pairs: {rule}"]
 
 
 @pytest.mark.parametrize(

@@ -71,11 +71,17 @@ def test_a_missing_or_unfit_file_is_named(forecast: Path, complaints: Collect) -
     assert complaints(read_forecast, forecast) == ["rps.csv: is a folder, not a file"]
 
 
-def test_a_file_name_that_cannot_be_one_is_a_complaint(
+def test_control_characters_are_refused_in_a_series_and_in_its_name(
     changed: Change, complaints: Collect
 ) -> None:
     path = changed("file: rps.csv", 'file: "rps\\0.csv"')
-    assert complaints(read_forecast, path) == ["rps\\0.csv: is not a file name"]
+    rule = "control characters are not allowed"
+    assert complaints(read_forecast, path) == [
+        f"forecast.yaml:6:18: rate.series.file: {rule}, found U+0000"
+    ]
+    path.write_text(path.read_text().replace("\\0", ""))
+    (path.parent / "rps.csv").write_text("time,\x1b[31m\n0,1\n")
+    assert complaints(read_forecast, path) == [f"rps.csv:1:6: {rule}, found U+001B"]
 
 
 def test_spreadsheet_exports_are_read(forecast: Path) -> None:

@@ -1,6 +1,8 @@
 import datetime as dt
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,9 +19,14 @@ from capplan.records.fleet import Fleet, Gpu, Node, Price, Rack, Rules, Site
 from capplan.records.forecast import Forecast
 from capplan.records.profile import Acceptance, PrefillCell, PrefillTable, StepCell, StepTable
 
-POSITIVE = st.floats(1e-9, 1e15)
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
-NAMES = st.text("abc-:, #'0.9e\n", min_size=1, max_size=8)
+POSITIVE = st.floats(1, 4e5)
+SECONDS = st.floats(1e-9, 1e10)
+# Without control characters, which the reader refuses.
+TEXT = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\n\t"), max_size=30
+)
+NAMES = st.text("abc-:, #'0.9e", min_size=1, max_size=8)
+SMALL = st.floats(1e-9, 1e6)
 SOURCES = st.dictionaries(NAMES, TEXT, max_size=2)
 
 
@@ -38,8 +45,8 @@ def cut(value: object) -> object:
 def fleets(draw: st.DrawFn) -> Fleet:
     gpu = draw(NAMES)
     idle, more = draw(POSITIVE), draw(POSITIVE)
-    optional = {"fp8_flop_per_s": draw(POSITIVE)} if draw(st.booleans()) else {}
-    rules = {"rules": Rules(headroom=draw(st.floats(0, 0.99)))} if draw(st.booleans()) else {}
+    optional = {"fp8_flop_per_s": draw(st.floats(1, 1e24))} if draw(st.booleans()) else {}
+    rules = {"rules": Rules(headroom=draw(st.floats(0, 0.95)))} if draw(st.booleans()) else {}
     return Fleet(
         version=1,
         name=draw(TEXT),
@@ -64,10 +71,10 @@ def fleets(draw: st.DrawFn) -> Fleet:
             )
         },
         rack=Rack(power_w=draw(POSITIVE), units=42, sources={}),
-        site=Site(pue=draw(st.floats(1, 3)), energy_usd_per_kwh=draw(POSITIVE), sources={}),
+        site=Site(pue=draw(st.floats(1, 3)), energy_usd_per_kwh=draw(SMALL), sources={}),
         prices={
             gpu: Price(
-                hold_usd_per_gpu_hour=draw(POSITIVE), energy_included=True, sources=draw(SOURCES)
+                hold_usd_per_gpu_hour=draw(SMALL), energy_included=True, sources=draw(SOURCES)
             )
         },
         caveats=draw(st.lists(TEXT, max_size=2).map(tuple)),
@@ -79,12 +86,12 @@ def fleets(draw: st.DrawFn) -> Fleet:
 def step_tables(draw: st.DrawFn) -> StepTable:
     powers = draw(st.booleans())
     rows = []
-    for _ in range(draw(st.integers(1, 4))):
-        low, first, second = sorted(draw(st.tuples(POSITIVE, POSITIVE, POSITIVE)))
+    for batch in draw(st.sets(st.integers(1, 4096), min_size=1, max_size=4)):
+        low, first, second = sorted(draw(st.tuples(SECONDS, SECONDS, SECONDS)))
         power = draw(st.none() | POSITIVE) if powers else None
         rows.append(
             StepCell(
-                batch=draw(st.integers(1, 4096)),
+                batch=batch,
                 context_tokens=draw(st.integers(0, 1 << 20)),
                 query_tokens=draw(st.integers(1, 16)),
                 step_s=first,
@@ -253,6 +260,45 @@ def test_permissions_and_links_of_the_old_file_are_kept(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert path.read_text() == "new\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+WRITES = """\
+import sys
+from pathlib import Path
+from capplan.errors import InputError
+from capplan.files.writer import write_text
+try:
+    write_text(Path("/dev/stdout"), "x" * 1_000_000)
+except InputError as error:
+    print(error, file=sys.stderr)
+"""
+
+
+def test_the_standard_output_may_be_a_pipe() -> None:
+    ran = subprocess.run([sys.executable, "-c", WRITES], capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("x" * 1_000_000, "")
+
+
+def test_a_pipe_that_nobody_reads_any_more_is_named() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    ran = subprocess.run(
+        [sys.executable, "-c", WRITES],
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    os.close(write_end)
+    assert ran.stderr == "/dev/stdout: cannot be written: the other end of the pipe was closed\n"
+
+
+def test_a_name_that_is_too_long_is_named(tmp_path: Path, complaints: Collect) -> None:
+    long = "x" * 300
+    for name in (long, f"{long}/a.yaml"):
+        assert complaints(write_text, tmp_path / name, "x") == [
+            f"{name}: cannot be written: File name too long"
+        ]
 
 
 def test_devices_are_written_directly() -> None:
