@@ -47,6 +47,7 @@ def make_profile(
     gpus: int = 8,
     overhead: float = 0.0,
     power_w: float = 500.0,
+    prefill_w: float | None = None,
 ) -> Profile:
     queries = range(1, len(shares) + 2)
     steps = tuple(
@@ -68,7 +69,12 @@ def make_profile(
         for p in CHUNKS
     )
     prefill = tuple(
-        PrefillCell(tokens=p, cached_tokens=c, step_s=chunk_s + prefill_s_per_token * p)
+        PrefillCell(
+            tokens=p,
+            cached_tokens=c,
+            step_s=chunk_s + prefill_s_per_token * p,
+            power_w=prefill_w,
+        )
         for p in CHUNKS
         for c in (0, 131072)
     )

@@ -1,5 +1,7 @@
 """The program: its commands, and the one place where errors become exit codes."""
 
+import errno
+import io
 import os
 import sys
 
@@ -10,6 +12,8 @@ from capplan.cli.plan import plan
 from capplan.cli.profile import profile
 from capplan.cli.schema import schema
 from capplan.errors import CapplanError
+
+_CANNOT_PRINT = (errno.EPIPE, errno.ENOSPC, errno.EIO)
 
 app = typer.Typer(
     name="capplan",
@@ -41,6 +45,10 @@ def _options(
 
 def main() -> None:
     """Runs a command; errors that a user can mend go to stderr without a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a letter gets a mark in its place, not a failure.
+            stream.reconfigure(errors="replace")
     try:
         app()
     except CapplanError as error:
@@ -48,3 +56,14 @@ def main() -> None:
             raise
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)
+    except OSError as error:
+        if error.errno not in _CANNOT_PRINT:
+            raise
+        _drop_output()
+        sys.stderr.write(f"stdout: cannot be written: {error.strerror}\n")
+        sys.exit(1)
+
+
+def _drop_output() -> None:
+    """What could not be printed must not be tried again when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,20 +3,21 @@
 import enum
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
-    from capplan.errors import Complaint
+    from capplan.errors import Complaint, InputError
     from capplan.files.catalogue import Kind
     from capplan.records.fleet import Fleet
     from capplan.records.forecast import Forecast
     from capplan.records.plan import Plan, Portfolio
     from capplan.records.profile import Profile
 
-T = TypeVar("T")
+N = TypeVar("N", "Fleet", "Forecast", "Profile")
 
 _POLICY = re.compile(r"plain|always(:[1-9][0-9]?)?|by-load")
 
@@ -61,23 +62,35 @@ def plan(
     ] = None,
 ) -> None:
     """Plan fleets for forecasts: GPUs, nodes, racks, kilowatts and dollars, by policy."""
+    from capplan.errors import InputError
     from capplan.files.writer import write_text
     from capplan.records.plan import Portfolio
 
     asked = _policies(policy)
-    hardware, demands, profiles = _read(fleet, forecasts, profile or [])
-    portfolio = Portfolio(
-        plans=tuple(
-            _plan_one(forecast, profiles, hardware, asked, alone=len(demands) == 1)
-            for forecast in demands
-        )
-    )
+    inputs = _read(fleet, forecasts, profile or [])
+    if output is not None:
+        _check_output(output, inputs)
+    try:
+        plans = tuple(_plan_one(forecast, inputs, asked) for forecast in inputs.forecasts)
+    except InputError as error:
+        raise _located(error, inputs.paths) from error
+    portfolio = Portfolio(plans=plans)
     if output is not None:
         write_text(output, portfolio.model_dump_json(indent=2) + "\n")
     if form is Format.json:
         typer.echo(portfolio.model_dump_json(indent=2))
     else:
         _show(portfolio)
+
+
+@dataclass
+class _Inputs:
+    """What was read, and the file that each thing stands in, by the name complaints give it."""
+
+    fleet: "Fleet"
+    forecasts: list["Forecast"]
+    profiles: list["Profile"]
+    paths: dict[str, Path]
 
 
 def _policies(text: str | None) -> tuple[str, ...] | None:
@@ -93,9 +106,7 @@ def _policies(text: str | None) -> tuple[str, ...] | None:
     return policies
 
 
-def _read(
-    fleet: str, forecasts: list[str], profiles: list[str]
-) -> tuple["Fleet", list["Forecast"], list["Profile"]]:
+def _read(fleet: str, forecasts: list[str], profiles: list[str]) -> _Inputs:
     """All files that are named, or every complaint about any of them."""
     from capplan.errors import InputError
     from capplan.files.catalogue import find
@@ -104,52 +115,59 @@ def _read(
     from capplan.records.profile import Profile
 
     complaints: list[Complaint] = []
+    paths: dict[str, Path] = {}
 
-    def attempt(reading: Callable[[Path], T], kind: "Kind", name: str) -> T | None:
+    def attempt(reading: Callable[[Path], N], kind: "Kind", name: str) -> list[N]:
         try:
-            return reading(find(kind, name))
+            path = find(kind, name)
+            record = reading(path)
         except InputError as error:
             complaints.extend(error.complaints)
-            return None
+            return []
+        paths[f"{kind.removesuffix('s')} {record.name}"] = path
+        return [record]
 
     hardware = attempt(lambda path: read(path, Fleet), "fleets", fleet)
-    demands = [attempt(read_forecast, "forecasts", name) for name in forecasts]
-    measured = [attempt(lambda path: read(path, Profile), "profiles", name) for name in profiles]
-    if complaints or hardware is None:
+    demands = [d for name in forecasts for d in attempt(read_forecast, "forecasts", name)]
+    measured = [
+        m for name in profiles for m in attempt(lambda path: read(path, Profile), "profiles", name)
+    ]
+    if complaints:
         raise InputError(complaints)
-    return hardware, [d for d in demands if d], [m for m in measured if m]
+    return _Inputs(hardware[0], demands, measured, paths)
 
 
-def _plan_one(
-    forecast: "Forecast",
-    profiles: list["Profile"],
-    hardware: "Fleet",
-    policies: tuple[str, ...] | None,
-    *,
-    alone: bool,
-) -> "Plan":
+def _check_output(output: Path, inputs: _Inputs) -> None:
+    """A plan must not replace one of its own inputs."""
+    from capplan.errors import Complaint, InputError
+
+    if output.exists() and any(output.samefile(path) for path in inputs.paths.values()):
+        raise InputError([Complaint("--output", "", "is one of the inputs", str(output))])
+
+
+def _plan_one(forecast: "Forecast", inputs: _Inputs, policies: tuple[str, ...] | None) -> "Plan":
     from capplan import __version__
     from capplan.planner.chain import plan as make_plan
 
     # Several forecasts share one list of profiles: each takes those of its model.
-    own = [p for p in profiles if alone or p.model.name == forecast.model]
-    return make_plan(
-        forecast, own or _known_profiles(forecast, hardware), hardware, policies, __version__
-    )
+    alone = len(inputs.forecasts) == 1
+    own = [p for p in inputs.profiles if alone or p.model.name == forecast.model]
+    profiles = own or _known_profiles(forecast, inputs)
+    return make_plan(forecast, profiles, inputs.fleet, policies, __version__)
 
 
-def _known_profiles(forecast: "Forecast", hardware: "Fleet") -> list["Profile"]:
+def _known_profiles(forecast: "Forecast", inputs: _Inputs) -> list["Profile"]:
     """Every own or shipped profile of the model whose GPU stands in the fleet."""
     from capplan.errors import Complaint, InputError
     from capplan.files.catalogue import names, profiles_for
     from capplan.files.reader import read
     from capplan.records.profile import Profile
 
-    held = {node.gpu for node in hardware.nodes.values()}
-    found = [read(path, Profile) for path in profiles_for(forecast.model)]
-    usable = [profile for profile in found if profile.deployment.gpu in held]
+    held = {node.gpu for node in inputs.fleet.nodes.values()}
+    found = [(path, read(path, Profile)) for path in profiles_for(forecast.model)]
+    usable = [(path, profile) for path, profile in found if profile.deployment.gpu in held]
     if not usable:
-        measured = ", ".join(sorted({profile.deployment.gpu for profile in found}))
+        measured = ", ".join(sorted({profile.deployment.gpu for _, profile in found}))
         raise InputError(
             [
                 Complaint(
@@ -162,7 +180,27 @@ def _known_profiles(forecast: "Forecast", hardware: "Fleet") -> list["Profile"]:
                 )
             ]
         )
-    return usable
+    inputs.paths.update({f"profile {profile.name}": path for path, profile in usable})
+    return [profile for _, profile in usable]
+
+
+def _located(error: "InputError", paths: dict[str, Path]) -> "InputError":
+    """Complaints of the planner, with the line of the file that each is about."""
+    from dataclasses import replace
+
+    from capplan.errors import InputError
+    from capplan.files.document import read_document
+
+    located = []
+    for complaint in error.complaints:
+        path = paths.get(complaint.place)
+        # A pipe has been read to its end: it keeps the name alone.
+        if path is not None and path.is_file():
+            keys = tuple(int(k) if k.isdigit() else k for k in complaint.key.split("."))
+            located.append(replace(complaint, place=read_document(path).place(keys)))
+        else:
+            located.append(complaint)
+    return InputError(located)
 
 
 def _show(portfolio: "Portfolio") -> None:

@@ -57,7 +57,7 @@ class Surface:
             weight.append(fraction)
             outside = outside | beyond
         total: Array = np.zeros(np.broadcast_shapes(*(np.shape(below) for below in lower)))
-        for corner in product((0, 1), repeat=len(self.axes)):
+        for corner in product(*((0, 1) if len(axis) > 1 else (0,) for axis in self.axes)):
             share = np.ones(())
             place = []
             for side, below, fraction, axis in zip(corner, lower, weight, self.axes, strict=True):

@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 
+from capplan.errors import InputError
 from capplan.planner import capacity as capacities
 from capplan.planner import coverage, latencies, policies, uncertainty
 from capplan.planner.capacity import Capacity, Constraint, Curve
@@ -42,16 +43,33 @@ class Candidate:
     demand: Demand
 
     @classmethod
-    def of(cls, profile: Profile, drafter: str | None, demand: Demand) -> Self:
+    def of(
+        cls,
+        profile: Profile,
+        drafter: str | None,
+        demand: Demand,
+        lengths: frozenset[int] | None = None,
+    ) -> Self:
         """Solves a replica of this profile for this demand.
+
+        Args:
+            profile: Its operating points.
+            drafter: One of its drafters, or none.
+            demand: The requests.
+            lengths: Draft lengths to look at; None for all that are covered.
 
         Raises:
             InputError: The profile does not cover the demand.
         """
         load = Load.of(demand)
         surfaces = Surfaces.of(profile, profile.drafters[drafter] if drafter else None)
-        coverage.check(profile, demand, load, surfaces)
-        variants = Variants.of(profile, drafter, demand, surfaces)
+        complaints = coverage.complaints(profile, demand, load, surfaces)
+        try:
+            variants = Variants.of(profile, drafter, demand, surfaces, lengths)
+        except InputError as error:
+            raise InputError([*complaints, *error.complaints]) from error
+        if complaints:
+            raise InputError(complaints)
         # NaN stands for what was not measured and inf for waits without end: both are meant.
         with np.errstate(all="ignore"):
             replica = Replica.of(profile, drafter, load, surfaces, variants)
@@ -113,6 +131,14 @@ def plan_policy(
     return Outcome(plan, candidate, curve)
 
 
+def same_engine(curve: Curve, profile: Profile, demand: Demand) -> tuple[Candidate, Curve]:
+    """A replica with the engine's settings as they are, for another profile or demand."""
+    drafter = curve.replica.drafter if curve.loaded else None
+    lengths = frozenset(draft.draft_tokens for draft in curve.ranges)
+    there = Candidate.of(profile, drafter, demand, lengths)
+    return there, Curve.of(there.replica, there.constraints, curve.ranges, loaded=curve.loaded)
+
+
 def _service(curve: Curve, found: Capacity, candidate: Candidate, mix: int) -> Service:
     replica = curve.replica
     rate = float(found.rate_per_s[mix])
@@ -164,8 +190,7 @@ def _gpus_at(
     replica = candidate.replica
     profile = uncertainty.profile_at(replica.profile, end)
     demand = uncertainty.peak_at(candidate.demand, sized.peak_interval, scenarios, end)
-    there = Candidate.of(profile, replica.drafter, demand)
-    same = Curve.of(there.replica, there.constraints, curve.ranges, loaded=curve.loaded)
+    there, same = same_engine(curve, profile, demand)
     found = capacities.capacity(same)
     if not found.rate_per_s.all():
         return None

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from capplan.errors import Complaint, InputError
+from capplan.errors import Complaint
 from capplan.physics.surface import Surface
 from capplan.planner.load import Load
 from capplan.planner.surfaces import Surfaces
@@ -13,28 +13,24 @@ from capplan.records.profile import Profile
 _STEP = ("batch", "context_tokens", "query_tokens")
 
 
-def check(profile: Profile, demand: Demand, load: Load, surfaces: Surfaces) -> None:
-    """Refuses tables with holes inside, and contexts and prompts beyond the measured ones.
-
-    Raises:
-        InputError: Naming what to measure.
-    """
-    complaints = _tables(profile, surfaces)
+def complaints(profile: Profile, demand: Demand, load: Load, surfaces: Surfaces) -> list[Complaint]:
+    """Tables with holes inside, and contexts and prompts beyond the measured ones."""
+    found = _tables(profile, surfaces)
     for place, traffic in enumerate(demand.classes):
         longest = surfaces.prefill.axes[1][-1]
         if traffic.max_prompt_tokens > longest:
-            key, asked = "prefill.cached_tokens", traffic.max_prompt_tokens
-            complaints.append(_beyond(profile, traffic.name, key, longest, asked))
+            key = f"classes.{place}.input_tokens.max_tokens"
+            what, asked = "prompts were measured", traffic.max_prompt_tokens
+            found.append(_beyond(profile, demand, key, what, longest, asked))
         resident = float(load.resident_tokens[place])
         if resident > (known := surfaces.step.axes[1][-1]):
-            key = "steps.context_tokens"
-            complaints.append(_beyond(profile, traffic.name, key, known, resident))
-    if complaints:
-        raise InputError(complaints)
+            key, what = f"classes.{place}.input_tokens", "mean contexts were measured"
+            found.append(_beyond(profile, demand, key, what, known, resident))
+    return found
 
 
 def _tables(profile: Profile, surfaces: Surfaces) -> list[Complaint]:
-    complaints = [
+    found = [
         Complaint(f"profile {profile.name}", key, "must hold plain decoding, query_tokens 1")
         for key, surface in (("steps", surfaces.step), ("mixed", surfaces.increment))
         if 1 not in surface.axes[2]
@@ -51,8 +47,8 @@ def _tables(profile: Profile, surfaces: Surfaces) -> list[Complaint]:
             rule = f"must be a grid with holes at its far end only: {cell} is missing"
             if key == "mixed":
                 rule += ", here or in steps"
-            complaints.append(Complaint(f"profile {profile.name}", key, rule))
-    return complaints
+            found.append(Complaint(f"profile {profile.name}", key, rule))
+    return found
 
 
 def _hole(surface: Surface) -> list[float] | None:
@@ -112,11 +108,13 @@ def _impossible(profile: Profile, surfaces: Surfaces) -> list[Caveat]:
     return found
 
 
-def _beyond(profile: Profile, name: str, key: str, known: float, asked: float) -> Complaint:
+def _beyond(
+    profile: Profile, demand: Demand, key: str, what: str, known: float, asked: float
+) -> Complaint:
     return Complaint(
-        place=f"profile {profile.name}",
+        place=f"forecast {demand.forecast}",
         key=key,
-        rule=f"measured up to {known:.0f} tokens, class {name} needs more",
+        rule=f"{what} up to {known:.0f} tokens in profile {profile.name}",
         found=f"{asked:.0f}",
-        remedy="measure longer contexts, or lower the class's max_tokens",
+        remedy="shorten what the class may ask for, or measure longer contexts",
     )

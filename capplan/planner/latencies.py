@@ -137,8 +137,9 @@ def _prompt_service(replica: Replica) -> tuple[Array, Array]:
 def _slots(replica: Replica) -> tuple[Array, Array, Array, Array]:
     """Batch, its limit, the round's elasticity and the rate to spare, for `slot_wait`."""
     limit = np.minimum(replica.memory_limit, replica.profile.limits.max_batch)[..., None]
-    logs = np.log(replica.batch)
-    elasticity = np.gradient(np.log(replica.unstretched_s), logs, axis=-1)
+    # From the batch before: the last one that was measured has none after it.
+    slope = np.diff(np.log(replica.unstretched_s), axis=-1) / np.diff(np.log(replica.batch))
+    elasticity = np.concatenate([slope[..., :1], slope], axis=-1)
     saturation = _at_batch(replica, limit)
     spare = np.maximum(saturation - replica.rate_per_s, 0.0)
     return replica.batch, limit, elasticity, spare

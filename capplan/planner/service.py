@@ -130,7 +130,7 @@ def _resident(load: Load, rounds_by_class: Array) -> tuple[Array, Array]:
     weight = np.where(total > 0, stay, load.shares[:, None, :]) / np.where(total > 0, total, 1.0)
     mean = weight @ load.resident_tokens
     second = weight @ (load.resident_variance + load.resident_tokens**2)
-    return mean, second - mean**2
+    return mean, np.maximum(second - mean**2, 0.0)
 
 
 def _round_s(

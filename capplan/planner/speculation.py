@@ -41,8 +41,22 @@ class Variants:
     variance: Array
 
     @classmethod
-    def of(cls, profile: Profile, drafter: str | None, demand: Demand, surfaces: Surfaces) -> Self:
-        """All draft lengths that the profile covers for every class, nought included.
+    def of(
+        cls,
+        profile: Profile,
+        drafter: str | None,
+        demand: Demand,
+        surfaces: Surfaces,
+        only: frozenset[int] | None = None,
+    ) -> Self:
+        """Draft lengths that the profile covers for every class, nought included.
+
+        Args:
+            profile: For its acceptance.
+            drafter: One of its drafters, or none.
+            demand: The classes.
+            surfaces: What was measured.
+            only: The lengths to look at; None for all.
 
         Raises:
             InputError: A class names no acceptance that the profile or the forecast knows.
@@ -54,6 +68,7 @@ class Variants:
         lengths = _draft_lengths(profile.drafters[drafter], tables, surfaces)
         if lengths == [0]:
             raise InputError([_unverified(profile, drafter)])
+        lengths = [length for length in lengths if only is None or length in only]
         yields = np.array([_yields(table)[:, lengths] for table in tables])
         plain = np.broadcast_to([[1.0], [1.0], [1.0], [0.0]], (len(tables), 4, 1))
         mean, unlucky, cautious, variance = np.concatenate([plain, yields], axis=2).transpose(

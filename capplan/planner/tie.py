@@ -3,15 +3,16 @@
 from collections.abc import Callable
 
 from capplan.physics import acceptance
-from capplan.planner.candidate import Candidate, Outcome
-from capplan.planner.capacity import Curve, capacity_of_mix
+from capplan.planner.candidate import Outcome, same_engine
+from capplan.planner.capacity import capacity_of_mix
 from capplan.planner.demand import interval_alone
 from capplan.planner.operating_point import operating_point
 from capplan.planner.speculation import shares_of
 from capplan.planner.uncertainty import with_acceptance
 from capplan.records.profile import Acceptance, Profile
 
-_HALVINGS = 10
+_STEPS = 12
+_CLOSE = 1e-3
 
 
 def tokens_per_round_at_tie(speculative: Outcome, plain: Outcome) -> float | None:
@@ -33,13 +34,29 @@ def tokens_per_round_at_tie(speculative: Outcome, plain: Outcome) -> float | Non
     def surplus(shift: float) -> float:
         return _shifted(speculative, shift)[0] / _gpus(speculative) - wanted
 
-    low, high = -1.0, 1.0
-    if surplus(low) > 0 or surplus(high) < 0:
+    shift = _crossing(surplus, -1.0, 1.0)
+    return None if shift is None else _shifted(speculative, shift)[1]
+
+
+def _crossing(rising: Callable[[float], float], low: float, high: float) -> float | None:
+    """Where a rising function is nought, by the Illinois form of false position.
+
+    scipy's root finders cost a fifth of a second to import.
+    """
+    at_low, at_high = rising(low), rising(high)
+    if at_low > 0 or at_high < 0 or at_low == at_high:
         return None
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if surplus(middle) < 0 else (low, middle)
-    return _shifted(speculative, high)[1]
+    middle = high
+    for _ in range(_STEPS):
+        middle = (low * at_high - high * at_low) / (at_high - at_low)
+        value = rising(middle)
+        if abs(value) < _CLOSE * (abs(at_low) + abs(at_high)):
+            break
+        if value < 0:
+            low, at_low, at_high = middle, value, at_high / 2
+        else:
+            high, at_high, at_low = middle, value, at_low / 2
+    return middle
 
 
 def _per_gpu(outcome: Outcome) -> float:
@@ -62,10 +79,8 @@ def _shifted(outcome: Outcome, shift: float) -> tuple[float, float]:
 
     replica = outcome.candidate.replica
     alone = interval_alone(outcome.candidate.demand, outcome.plan.sizing.peak_interval)
-    there = Candidate.of(
-        _with_acceptance(replica.profile, moved), replica.drafter, with_acceptance(alone, moved)
-    )
-    curve = Curve.of(there.replica, there.constraints, outcome.curve.ranges, loaded=True)
+    profile = _with_acceptance(replica.profile, moved)
+    there, curve = same_engine(outcome.curve, profile, with_acceptance(alone, moved))
     rate, _ = capacity_of_mix(curve, 0)
     point = operating_point(curve, there.demand, there.estimates, 0, rate)
     return rate, point.tokens_per_round

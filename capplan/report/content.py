@@ -106,16 +106,13 @@ def _subtitle(plan: Plan) -> tuple[str, ...]:
     ]
     hours = len(totals) * demand.step_s / 3600
     grade = "" if plan.purchase_grade else "NOT PURCHASE-GRADE: percentiles are modelled."
+    span = f"{hours:g} h from {demand.start:%Y-%m-%d %H:%M %Z}"
+    minute = f"busiest minute x{demand.peak_minute_over_mean:g}"
+    requests = f"requests: mean {numbers.rate(mean)}, peak interval {numbers.rate(max(totals))}"
+    output = sum(tokens) / len(tokens)
     return (
-        (
-            f"{hours:g} h from {demand.start:%Y-%m-%d %H:%M}; requests: mean {numbers.rate(mean)}, "
-            f"peak interval {numbers.rate(max(totals))}, "
-            f"busiest minute x{demand.peak_minute_over_mean:g}"
-        ),
-        (
-            f"output tokens: mean {numbers.rate(sum(tokens) / len(tokens))}, "
-            f"peak interval {numbers.rate(max(tokens))}"
-        ),
+        f"{span}; {requests}, {minute}",
+        f"output tokens: mean {numbers.rate(output)}, peak interval {numbers.rate(max(tokens))}",
         grade,
     )
 
@@ -123,7 +120,7 @@ def _subtitle(plan: Plan) -> tuple[str, ...]:
 def _policies(plan: Plan) -> Table:
     rows: tuple[tuple[str, Cell], ...] = (
         ("AT PEAK, spares lost", lambda _: ""),
-        ("batch", _peak(lambda p: f"{p.batch:.1f}")),
+        ("sequences decoding (batch)", _peak(lambda p: f"{p.batch:.1f}")),
         ("draft length", _peak(lambda p: str(p.draft_tokens))),
         ("tokens per round", _peak(lambda p: numbers.ratio(p.tokens_per_round))),
         ("target efficiency", _peak(lambda p: numbers.ratio(p.target_efficiency))),
@@ -131,7 +128,7 @@ def _policies(plan: Plan) -> Table:
         ("TPOT p99, worst class", _worst("tpot_p99_s")),
         ("TTFT p99, worst class", _worst("ttft_p99_s")),
         ("output tokens/s a replica", _peak(lambda p: numbers.count(p.output_tokens_per_s))),
-        ("FLEET", lambda _: ""),
+        ("FLEET, whole forecast", lambda _: ""),
         ("requests/s a replica, most", _capacity),
         ("replicas, needed + spare", _replicas),
         ("replicas x GPUs = GPUs", _gpus),
@@ -176,26 +173,30 @@ def _capacity(p: PolicyPlan) -> str:
 
 def _replicas(p: PolicyPlan) -> str:
     s = p.sizing
-    return numbers.ABSENT if s is None else f"{s.replicas_at_peak} + {s.spare_replicas}"
+    if s is None:
+        return numbers.ABSENT
+    return f"{numbers.count(s.replicas_at_peak)} + {numbers.count(s.spare_replicas)}"
 
 
 def _gpus(p: PolicyPlan) -> str:
     if p.sizing is None or p.service is None or p.placement is None:
         return numbers.ABSENT
-    return f"{p.sizing.replicas} x {p.service.gpus_per_replica} = {p.placement.gpus_in_replicas}"
+    product = numbers.count(p.placement.gpus_in_replicas)
+    return f"{numbers.count(p.sizing.replicas)} x {p.service.gpus_per_replica} = {product}"
 
 
 def _bought(p: PolicyPlan) -> str:
     if p.placement is None or p.gpu_range is None:
         return "none suffices"
-    high = p.gpu_range.high_gpus
-    top = "missed" if high is None else numbers.count(high)
-    low = numbers.count(p.gpu_range.low_gpus)
-    return f"{numbers.count(p.placement.gpus)} ({low}-{top})"
+    low, high = numbers.count(p.gpu_range.low_gpus), p.gpu_range.high_gpus
+    ends = f"{low}+" if high is None else f"{low}-{numbers.count(high)}"
+    return f"{numbers.count(p.placement.gpus)} ({ends})"
 
 
 def _nodes(p: PolicyPlan) -> str:
-    return numbers.ABSENT if p.placement is None else f"{p.placement.nodes} / {p.placement.racks}"
+    if p.placement is None:
+        return numbers.ABSENT
+    return f"{numbers.count(p.placement.nodes)} / {numbers.count(p.placement.racks)}"
 
 
 def _energy_a_day(plan: Plan, p: PolicyPlan) -> str:
@@ -256,6 +257,10 @@ def _binding(plan: Plan) -> Note:
                 f"{p.policy}: {p.service.binding.text} (batch {p.service.at_capacity.batch:.0f}; "
                 f"memory fits {limits.memory:.0f}, engine {limits.engine}, "
                 f"measured to {limits.measured}) [{p.service.profile}]"
+            )
+        if p.gpu_range is not None and p.gpu_range.high_gpus is None:
+            lines.append(
+                f"{p.policy}: at the bad end of the stated bands no fleet keeps the objectives"
             )
     return Note("What binds a replica", tuple(lines))
 

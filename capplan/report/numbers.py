@@ -6,11 +6,11 @@ ABSENT = "-"
 def time(value_s: float) -> str:
     """Three figures in ms below a second, in s above.
 
-    >>> time(0.0423), time(1.234), time(0.0004)
-    ('42.3 ms', '1.23 s', '0.40 ms')
+    >>> time(0.0423), time(1.234), time(0.0004), time(3), time(120)
+    ('42.3 ms', '1.23 s', '0.40 ms', '3.00 s', '120 s')
     """
     if value_s >= 0.9995:
-        return f"{value_s:.3g} s"
+        return f"{_three(value_s)} s"
     value_ms = value_s * 1e3
     digits = 0 if value_ms >= 99.95 else 1 if value_ms >= 9.995 else 2
     return f"{value_ms:.{digits}f} ms"
@@ -39,10 +39,10 @@ def watt_hours(value_j: float) -> str:
 def joules_per_token(value_j: float) -> str:
     """Three figures.
 
-    >>> joules_per_token(2.345)
-    '2.35 J'
+    >>> joules_per_token(2.346), joules_per_token(15)
+    ('2.35 J', '15.0 J')
     """
-    return f"{value_j:.3g} J"
+    return f"{_three(value_j)} J"
 
 
 def dollars(value_usd: float) -> str:
@@ -78,5 +78,13 @@ def rate(value_per_s: float) -> str:
     >>> rate(3.2), rate(582.99), rate(45_000)
     ('3.20/s', '583/s', '45,000/s')
     """
-    short = f"{value_per_s:#.3g}".rstrip(".")
-    return f"{short}/s" if value_per_s < 999.5 else f"{value_per_s:,.0f}/s"
+    return f"{_three(value_per_s)}/s"
+
+
+def _three(value: float) -> str:
+    """Three figures, trailing noughts kept; thousands separated.
+
+    >>> _three(15), _three(1234.5)
+    ('15.0', '1,234')
+    """
+    return f"{value:#.3g}".rstrip(".") if value < 999.5 else f"{value:,.0f}"

@@ -98,7 +98,7 @@ def line_of(fragment: str) -> int:
     ("old", "new", "message"),
     [
         ("growth: 1.25", "growht: 1.25", "growht: unknown key"),
-        ("growth: 1.25", "growth: -1.25", "growth: must be more than 0, found -1.25"),
+        ("growth: 1.25", "growth: -1.25", "growth: must be at least 1e-06, found -1.25"),
         ("growth: 1.25", "growth: .nan", "growth: must be a finite number"),
         ("growth: 1.25", "growth: no", 'growth: must be a number, found "no"'),
         ("growth: 1.25", 'growth: "1.25"', 'growth: must be a number, found "1.25"'),

@@ -45,7 +45,8 @@ def planned(policy: str, rate: float, prompt: float, output: float) -> Operating
             objectives={"ttft_p99_s": 100.0, "tpot_p50_s": 1.0},
         )
     )
-    point = plan_policy(policy, Candidate.of(profile, "eagle", asked), make_fleet(), None).at_peak
+    candidate = Candidate.of(profile, "eagle", asked)
+    point = plan_policy(policy, candidate, make_fleet(), None).plan.at_peak
     assert point is not None
     return point
 

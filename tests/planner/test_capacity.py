@@ -22,7 +22,7 @@ A_S, B_S = 0.010, 0.0001
 def planned(policy: str, profile: Profile, **forecast: object) -> PolicyPlan:
     drafter = "eagle" if profile.drafters else None
     candidate = Candidate.of(profile, drafter, demand(make_forecast(**forecast)))  # type: ignore[arg-type]
-    return plan_policy(policy, candidate, make_fleet(), None)
+    return plan_policy(policy, candidate, make_fleet(), None).plan
 
 
 def limits(tpot_s: float = 100.0, ttft_s: float = 1000.0) -> dict[str, float]:
@@ -147,8 +147,10 @@ def test_one_request_too_slow_is_infeasible_whatever_the_rate():
 
 def test_a_context_that_does_not_fit_once_is_infeasible():
     found = planned("plain", make_profile(kv_capacity_tokens=100.0))
+    # 150 tokens on average and 2.33 times 100 / sqrt(12) on top.
     assert found.infeasible == (
-        "not even one request fits: the batch fills the memory left for KV cache"
+        "not even one request fits: a sequence, with room for longer ones, holds 217 tokens "
+        "and the cache 100; nearest feasible kv_capacity_tokens: 217"
     )
 
 

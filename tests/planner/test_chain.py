@@ -108,7 +108,7 @@ def test_objectives_that_no_batch_meets_are_infeasible_with_the_nearest_value():
         made(objectives={"ttft_p99_s": 10.0, "tpot_p99_s": 1e-4})
     text = str(caught.value)
     assert "no fleet of any size keeps the objectives" in text
-    assert "plain: one request alone misses tpot_p99 of chat: 0.0121 s against 0.0001 s" in text
+    assert "plain: one request alone misses tpot_p99 of chat: 0.01212 s against 0.0001 s" in text
     assert caught.value.exit_code == 3
 
 
@@ -142,7 +142,7 @@ def test_a_fleet_without_the_gpu_is_refused():
 
 
 def test_prompts_beyond_the_measured_ones_are_refused():
-    with pytest.raises(InputError, match="measured up to 8192 tokens, class chat needs more"):
+    with pytest.raises(InputError, match="mean contexts were measured up to 8192 tokens"):
         made(prompt=9000.0)
 
 

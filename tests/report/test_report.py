@@ -59,7 +59,7 @@ def test_the_decomposition_is_spelled_out():
 def test_a_policy_that_cannot_be_says_why_beside_the_others():
     found = made(objectives={"ttft_p99_s": 10.0, "tpot_p99_s": 0.009})
     text = shown(found)
-    assert row(text, "batch")[0] == "-"
+    assert row(text, "sequences decoding (batch)")[0] == "-"
     assert "plain: one request alone misses tpot_p99 of chat" in text
     assert "none suffices" in text
 
