@@ -40,7 +40,8 @@ PositiveBytesPerToken = Annotated[FiniteFloat, Field(ge=1e-3, le=1e12), Unit("by
 BytesPerSequence = Annotated[FiniteFloat, Field(ge=0, le=1e18), Unit("bytes_per_sequence")]
 BytesPerSecond = Annotated[FiniteFloat, Field(gt=0, le=1e21), Unit("bytes_per_s")]
 FlopPerSecond = Annotated[FiniteFloat, Field(gt=0, le=1e24), Unit("flop_per_s")]
-PerSecond = Annotated[FiniteFloat, Field(ge=0, le=1e12), Unit("per_s")]
+LARGEST_PER_S = 1e12
+PerSecond = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_PER_S), Unit("per_s")]
 TokensPerSecond = Annotated[FiniteFloat, Field(ge=0), Unit("tokens_per_s")]
 Tokens = Annotated[FiniteFloat, Field(ge=0, le=1e12), Unit("tokens")]
 AtLeastOneToken = Annotated[FiniteFloat, Field(ge=1, le=1e9), Unit("tokens")]

@@ -141,7 +141,11 @@ def _check_output(output: Path, inputs: _Inputs) -> None:
     """A plan must not replace one of its own inputs."""
     from capplan.errors import Complaint, InputError
 
-    if output.exists() and any(output.samefile(path) for path in inputs.paths.values()):
+    try:
+        taken = any(output.samefile(path) for path in inputs.paths.values())
+    except OSError:  # not there yet, or no name for a file: that is the writer's to say
+        return
+    if taken:
         raise InputError([Complaint("--output", "", "is one of the inputs", str(output))])
 
 

@@ -13,6 +13,7 @@ from capplan.errors import Complaint, InputError
 from capplan.files.findings import shown
 from capplan.files.text import read_text
 from capplan.records.forecast import Series
+from capplan.units import LARGEST_PER_S
 
 LARGEST_BYTES = 64 << 20
 _MOST_COMPLAINTS = 20
@@ -91,11 +92,14 @@ def _complaint(path: Path, header: list[str], index: int, line: Line) -> Complai
         rule = f"must have {len(header)} cells, as the header"
         return Complaint(place=f"{path}:{number}", key="", rule=rule, found=str(len(cells)))
     cell = cells[index].strip()
-    if _NUMBER.fullmatch(cell) and float(cell) != float("inf"):
+    number_like = _NUMBER.fullmatch(cell) is not None
+    if number_like and float(cell) <= LARGEST_PER_S:
         return None
     return Complaint(
         place=f"{path}:{number}:{index + 1}",
         key=header[index],
-        rule="must be a number of at least 0",
+        rule=f"must be at most {LARGEST_PER_S:g}"
+        if number_like
+        else "must be a number of at least 0",
         found=cell if cell.isprintable() and 0 < len(cell) <= _SHOWN_CELL else shown(cell),
     )

@@ -113,13 +113,15 @@ def _grid(surfaces: Surfaces, decode_s: Array, prefill_s: Array) -> Array:
         prefill_s: Time of its prefill. [M, V]
     """
     largest = min(surfaces.step.axes[0][-1], surfaces.increment.axes[0][-1])
-    measured = surfaces.step.axes[0]
+    measured = surfaces.step.axes[0][surfaces.step.axes[0] <= largest]
     spread = np.geomspace(1.0, largest, _POINTS)
+    # A point beside a measured one would be the same point but for rounding.
+    spread = spread[~np.isclose(spread[:, None], measured, rtol=1e-6).any(axis=1)]
     # At a batch of b prefill takes b ΔT / (K T0 + b ΔT) of the time: little, where nobody waits.
     idle = _IDLE * np.nanmin(decode_s / np.maximum(prefill_s, 1e-12), initial=1.0)
     lowest = max(min(_ALONE, idle), 1e-9)
     alone = np.geomspace(lowest, 1.0, 6 if lowest == _ALONE else 40)
-    return np.unique(np.concatenate([alone, spread, measured[measured <= largest]]))
+    return np.unique(np.concatenate([alone[:-1], [1.0], spread[spread > 1], measured]))
 
 
 def _resident(load: Load, rounds_by_class: Array) -> tuple[Array, Array]:

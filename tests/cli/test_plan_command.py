@@ -210,3 +210,42 @@ def test_planning_imports_neither_torch_nor_scipy():
 def test_the_kept_schemas_are_current(capplan, kind):
     printed = capplan("schema", kind).stdout
     assert json.loads(printed) == json.loads((ROOT / "schemas" / f"{kind}.json").read_text())
+
+
+def test_the_shipped_dense_profile_plans_too(capplan):
+    dense = FORECAST.replace("model: kimi-k2.5", "model: llama-3.1-70b")
+    for workload in ("coding", "agent"):
+        dense = dense.replace(f"acceptance_workload: {workload}", "acceptance_workload: chat")
+    ran = capplan("plan", write(capplan, dense), "--format", "json")
+    assert ran.returncode == 0, ran.stderr
+    plan = json.loads(ran.stdout)["plans"][0]
+    sizes = [policy["service"]["gpus_per_replica"] for policy in plan["policies"]]
+    assert sizes == [4, 4, 4]
+
+
+def test_a_plan_never_replaces_its_own_forecast(capplan):
+    name = write(capplan, FORECAST)
+    assert "is one of the inputs" in refused(capplan, name, "-o", name)
+    assert (capplan.folder / name).read_text() == FORECAST
+
+
+def test_complaints_of_the_planner_name_the_line_too(capplan):
+    name = write(capplan, FORECAST.replace("acceptance_workload: agent", "acceptance_workload: x"))
+    line = line_of("acceptance_workload: agent")
+    error = refused(capplan, name)
+    assert error.startswith(f"f.yaml:{line}:5: classes.2.acceptance_workload: must be one that")
+
+
+def test_output_that_cannot_be_written_is_said_in_a_line():
+    command = [sys.executable, "-m", "capplan", "plan", "three-classes"]
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr == "stdout: cannot be written: No space left on device\n"
+
+
+def test_a_name_that_the_terminal_cannot_show_is_shown_as_far_as_it_can(capplan):
+    name = write(capplan, FORECAST.replace("name: three-classes", "name: \u65e5\u672c"))
+    ran = capplan("plan", name, PYTHONIOENCODING="ascii")
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("??: kimi-k2.5")

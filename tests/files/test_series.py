@@ -26,7 +26,7 @@ from capplan.files.reader import read_forecast
                 'rps.csv:5:2: mean_rps: must be a number of at least 0, found ""',
                 "rps.csv:6:2: mean_rps: must be a number of at least 0, found inf",
                 "rps.csv:7:2: mean_rps: must be a number of at least 0, found 1_0",
-                "rps.csv:8:2: mean_rps: must be a number of at least 0, found 1e999",
+                "rps.csv:8:2: mean_rps: must be at most 1e+12, found 1e999",
                 "rps.csv:9:2: mean_rps: must be a number of at least 0, found x",
             ],
         ),

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from capplan.errors import InfeasibleError, InputError
+from capplan.planner.candidate import Candidate
 from capplan.planner.chain import plan
+from capplan.planner.demand import demand
 from capplan.records.forecast import Scenarios
 from capplan.records.plan import Plan
 from capplan.records.profile import (
@@ -20,7 +22,7 @@ from capplan.records.profile import (
     StepCell,
     StepTable,
 )
-from straight import ASSUMED, make_fleet, make_forecast, make_profile
+from straight import ASSUMED, BATCHES, make_fleet, make_forecast, make_profile
 
 SPECULATIVE = make_profile(draft_s=lambda _, g: 0.001 * g)
 
@@ -245,3 +247,14 @@ classes:
                 plan(asked, [SPECULATIVE], make_fleet(), None, "test")
         else:
             assert plan(asked, [SPECULATIVE], make_fleet(), None, "test").policies
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(10, 5000), st.floats(1, 3000), st.sampled_from([None, "eagle"]))
+def test_the_grid_of_batches_has_no_twins_and_keeps_what_was_measured(prompt, output, drafter):
+    asked = demand(make_forecast(prompt=prompt, output=output))
+    grid = Candidate.of(SPECULATIVE, drafter, asked).replica.batch
+    assert (np.diff(grid) > 1e-6 * grid[1:]).all()
+    assert set(BATCHES) <= set(grid.tolist())
+    assert grid[0] <= 0.02
+    assert grid[-1] == BATCHES[-1]
