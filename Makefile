@@ -28,8 +28,9 @@ test-torch: $(VENV)/.installed-torch
 test-wheel: $(VENV)/.installed-dev
 	bash scripts/check_wheel.sh $(BIN)/python
 
-bench: $(VENV)/.installed
+bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/simulation.py
 
 schemas: $(VENV)/.installed
 	for kind in forecast profile fleet model plan; do \
@@ -39,11 +40,11 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
-	$(PIP) -e .
+	$(PIP) -e '.[fast]'
 	touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
-	$(PIP) -e '.[dev]'
+	$(PIP) -e '.[dev,fast]'
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-torch: $(VENV)/.installed-dev

@@ -11,6 +11,7 @@ from capplan import __version__
 from capplan.cli.plan import plan
 from capplan.cli.profile import profile
 from capplan.cli.schema import schema
+from capplan.cli.simulate import simulate
 from capplan.errors import CapplanError
 
 _CANNOT_PRINT = (errno.EPIPE, errno.ENOSPC, errno.EIO)
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 app.command()(plan)
 app.command()(profile)
+app.command()(simulate)
 app.command()(schema)
 
 

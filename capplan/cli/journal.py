@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,6 +11,11 @@ from capplan.errors import Complaint, InputError
 from capplan.records.profile import MixedCell, PrefillCell, StepCell
 
 Cell = StepCell | MixedCell | PrefillCell
+
+GO_ON: Final = (
+    "Mend that, such as by freeing space, and repeat the command: "
+    "it goes on after the last cell measured."
+)
 
 KINDS: Final = {kind.__name__: kind for kind in (StepCell, MixedCell, PrefillCell)}
 
@@ -30,40 +37,58 @@ class Journal:
             The cells that are done.
 
         Raises:
-            InputError: If the file there holds other settings or is no journal.
+            InputError: If the file there holds other settings, is no journal or cannot be used.
         """
-        if not self.path.exists() or not self._whole_lines():
+        lines = self._whole_lines()
+        if not lines:
             self._begin()
             return []
-        lines = self._whole_lines()
         try:
             self._compare(json.loads(lines[0])["settings"])
             cells = [_cell(json.loads(line)) for line in lines[1:]]
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise self._refused("", "is not the journal of a sweep") from error
-        os.truncate(self.path, sum(len(line) for line in lines))
+        with self._told():
+            os.truncate(self.path, sum(len(line) for line in lines))
         return cells
 
     def append(self, cell: Cell) -> None:
-        """Writes a cell; when this returns it survives a power cut."""
-        self._write({type(cell).__name__: cell.model_dump()})
+        """Writes a cell; when this returns it survives a power cut.
+
+        Raises:
+            InputError: If the disk takes no more.
+        """
+        with self._told(GO_ON):
+            self._write({type(cell).__name__: cell.model_dump()})
 
     def close(self) -> None:
         """Removes the journal: the profile is written."""
-        self.path.unlink()
+        with self._told():
+            self.path.unlink()
 
     def _begin(self) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+        """Writes the settings; where that fails it leaves no file behind."""
+        with self._told():
             self.path.write_bytes(b"")
-        except OSError as error:
-            rule = f"cannot be written: {error.strerror or error}"
-            raise InputError([Complaint(str(self.path), "", rule)]) from error
-        self._write({"settings": self._settings})
+            try:
+                self._write({"settings": self._settings})
+            except OSError:
+                self.path.unlink()
+                raise
 
     def _whole_lines(self) -> list[bytes]:
-        lines = self.path.read_bytes().splitlines(keepends=True)
+        with self._told():
+            lines = self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []
         return [line for line in lines if line.endswith(b"\n")]
+
+    @contextmanager
+    def _told(self, remedy: str | None = None) -> Iterator[None]:
+        """Turns what the system refuses into a complaint."""
+        try:
+            yield
+        except OSError as error:
+            rule = f"cannot be used: {error.strerror or error}"
+            raise InputError([Complaint(str(self.path), "", rule, None, remedy)]) from error
 
     def _compare(self, stored: dict[str, Any]) -> None:
         for key, value in self._settings.items():

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from capplan.cli.inputs import Format
+
 if TYPE_CHECKING:
     from capplan.records.profile import Profile
 
@@ -25,13 +27,6 @@ class DtypeName(enum.StrEnum):
 
     fp32 = "fp32"
     bf16 = "bf16"
-
-
-class Format(enum.StrEnum):
-    """Forms of the result on stdout."""
-
-    table = "table"
-    json = "json"
 
 
 def profile(
@@ -64,23 +59,25 @@ def profile(
         str | None, typer.Option(metavar="LIST", help="Cached tokens a sequence.")
     ] = None,
     draft_tokens: Annotated[
-        int | None, typer.Option(min=0, max=64, help="Longest draft that steps verify.")
+        int | None, typer.Option(help="Longest draft that steps verify, 0 to 64.")
     ] = None,
     max_batched_tokens: Annotated[
         int | None,
-        typer.Option(min=1, max=1_000_000, help="Largest prefill chunk; the profile's limit."),
+        typer.Option(
+            help="Token budget of a step: what verifying the largest batch leaves of it "
+            "is the largest prefill chunk."
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A coarse look: few cells, one layer of a kind.")
     ] = False,
     runs: Annotated[
-        int | None, typer.Option(min=1, max=10_000, help="Timed runs a cell. Default 20, quick 6.")
+        int | None, typer.Option(help="Timed runs a cell. Default 20, quick 6.")
     ] = None,
-    idle_w: Annotated[
-        float | None,
-        typer.Option(min=0, help="Idle power of the device in watts, where it has no meter."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Weights, tokens and order of cells.")] = 0,
+    seed: Annotated[int, typer.Option(help="Weights, tokens and order of cells.")] = 0,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the file if it is there already.")
+    ] = False,
     form: Annotated[
         Format, typer.Option("--format", help="What goes to stdout.", show_choices=True)
     ] = Format.table,
@@ -89,18 +86,25 @@ def profile(
     from capplan.cli import profile_options as options
     from capplan.errors import MeasureError
 
+    options.check(
+        ("--draft-tokens", draft_tokens, 0, 64),
+        ("--max-batched-tokens", max_batched_tokens, 1, options.MOST_BATCHED_TOKENS),
+        ("--runs", runs, 1, options.MOST_RUNS),
+        ("--seed", seed, 0, options.LARGEST_SEED),
+    )
+    default_runs = options.QUICK_RUNS if quick else options.RUNS
     asked = options.Asked(
         output=output,
+        force=force,
         device=None if device is None else device.value,
         precision=None if dtype is None else dtype.value,
         layers=options.layers(layers),
-        batches=options.whole_numbers("--batches", batches),
-        contexts=options.whole_numbers("--contexts", contexts),
+        batches=options.whole_numbers("--batches", batches, options.LARGEST_BATCH),
+        contexts=options.whole_numbers("--contexts", contexts, options.LARGEST_CONTEXT_TOKENS),
         draft_tokens=draft_tokens,
         max_batched_tokens=max_batched_tokens,
         quick=quick,
-        runs=runs or (options.QUICK_RUNS if quick else options.RUNS),
-        idle_w=idle_w,
+        runs=default_runs if runs is None else runs,
         seed=seed,
     )
     architecture = options.architecture(model)
@@ -131,7 +135,7 @@ def _show(path: Path, result: "Profile") -> None:
     from capplan.cli.profile_table import tables
 
     console = Console(highlight=False, markup=False)
-    for table in tables(result):
+    for table in tables(result, console.width):
         console.print(table)
     console.print(f"{result.origin.kind}: {result.origin.note}", soft_wrap=True)
     console.print(f"Wrote {path}", soft_wrap=True)

@@ -1,6 +1,6 @@
 """What `capplan profile` was asked for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -11,9 +11,15 @@ from capplan.files.reader import read
 from capplan.importers import hf_config
 from capplan.records.architecture import Architecture
 
-LARGEST: Final = 10_000_000
 RUNS: Final = 20
 QUICK_RUNS: Final = 6
+MOST_RUNS: Final = 10_000
+MOST_LAYERS: Final = 10_000
+MOST_BATCHED_TOKENS: Final = 1_000_000
+LARGEST_BATCH: Final = 1_000_000
+LARGEST_CONTEXT_TOKENS: Final = 10_000_000
+LARGEST_SEED: Final = 2**63 - 1
+"""What torch's generators take."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,7 @@ class Asked:
     """The command's options; None where the device decides."""
 
     output: Path | None
+    force: bool
     device: Literal["cuda", "cpu"] | None
     precision: Literal["fp32", "bf16"] | None
     layers: int | None
@@ -30,7 +37,6 @@ class Asked:
     max_batched_tokens: int | None
     quick: bool
     runs: int
-    idle_w: float | None
     seed: int
 
 
@@ -40,24 +46,42 @@ def architecture(model: str) -> Architecture:
     Raises:
         InputError: If there is no such model, or its file is wrong.
     """
-    path = find("models", model)
+    path = _file(model)
     if path.suffix != ".json":
         return read(path, Architecture)
     document = read_document(path)
     return hf_config.architecture(document.tree, _name(path), document.place)
 
 
-def whole_numbers(option: str, text: str | None) -> tuple[int, ...] | None:
+def check(*bounded: tuple[str, int | None, int, int]) -> None:
+    """Holds numbers to their bounds, before anything is measured.
+
+    Args:
+        bounded: Option, its value, least and largest value; None where it is not given.
+
+    Raises:
+        InputError: With all options that are out of bounds.
+    """
+    wrong = [
+        Complaint(option, "", f"needs a whole number from {least} to {most}", str(value))
+        for option, value, least, most in bounded
+        if value is not None and not least <= value <= most
+    ]
+    if wrong:
+        raise InputError(wrong)
+
+
+def whole_numbers(option: str, text: str | None, most: int) -> tuple[int, ...] | None:
     """`1,2,4` as numbers, sorted; None where the option is not given.
 
     Raises:
-        InputError: If an entry is no whole number from 1.
+        InputError: If an entry is no whole number from 1 to `most`.
     """
     if text is None:
         return None
     parts = [part.strip() for part in text.split(",")]
-    if not all(_is_count(part) for part in parts):
-        rule = f"needs whole numbers from 1 to {LARGEST} with commas between them, as in 1,2,4"
+    if not all(_is_count(part, most) for part in parts):
+        rule = f"needs whole numbers from 1 to {most} with commas between them, as in 1,2,4"
         raise InputError([Complaint(option, "", rule, repr(text))])
     return tuple(sorted({int(part) for part in parts}))
 
@@ -70,13 +94,25 @@ def layers(text: str) -> int | None:
     """
     if text == "auto":
         return None
-    if not _is_count(text):
-        raise InputError([Complaint("--layers", "", "needs auto or a whole number", repr(text))])
+    if not _is_count(text, MOST_LAYERS):
+        rule = f"needs auto or a whole number, at least 1 and at most {MOST_LAYERS}"
+        raise InputError([Complaint("--layers", "", rule, repr(text))])
     return int(text)
 
 
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 8 and 1 <= int(text) <= LARGEST
+def _file(model: str) -> Path:
+    try:
+        return find("models", model)
+    except InputError as error:
+        inside = Path(model, "config.json")
+        if not inside.is_file():
+            raise
+        remedy = f"For the model inside give {inside}."
+        raise InputError([replace(c, remedy=remedy) for c in error.complaints]) from error
+
+
+def _is_count(text: str, most: int) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 8 and 1 <= int(text) <= most
 
 
 def _name(path: Path) -> str:

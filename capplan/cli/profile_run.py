@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import capplan
-from capplan.cli.journal import Journal
+from capplan.cli import profile_output
+from capplan.cli.journal import GO_ON, Journal
 from capplan.cli.profile_options import Asked
 from capplan.errors import Complaint, InputError
 from capplan.files.writer import write_record
@@ -53,16 +54,16 @@ def run(architecture: Architecture, asked: Asked) -> tuple[Path, Profile]:
 
     Raises:
         MeasureError: If the device is missing or too small.
-        InputError: If another sweep's journal is in the way, or the file cannot be written.
+        InputError: If options contradict one another, a file is in the way, or the profile or
+            the journal cannot be written.
     """
     scheme = _scheme(architecture, asked)
-    if scheme.output.is_dir():
-        raise InputError([Complaint(str(scheme.output), "", "is a folder, needs a file")])
-    journal = Journal(_beside(scheme.output), _settings(scheme, asked))
+    profile_output.check(scheme.output, force=asked.force, own_folder=asked.output is None)
+    journal = _journal(scheme, asked)
     cells = journal.resume()
     todo = _todo(scheme, asked, cells)
-    if todo:
-        bench = _bench(scheme, asked)
+    bench = _bench(scheme, asked) if todo else None
+    if bench is not None:
         with _progress(len(cells), len(scheme.works)) as advance:
 
             def save(cell: sweep.Cell) -> None:
@@ -71,10 +72,30 @@ def run(architecture: Architecture, asked: Asked) -> tuple[Path, Profile]:
                 advance()
 
             sweep.sweep(bench, todo, save)
-    profile = result.profile(_measured(scheme, asked), cells)
-    write_record(scheme.output, profile)
+    # Idle power is read while `bench` still holds the model on the device.
+    profile = result.profile(_measured(scheme, loaded=bench is not None), cells)
+    _write(scheme.output, profile)
     journal.close()
     return scheme.output, profile
+
+
+def _journal(scheme: Scheme, asked: Asked) -> Journal:
+    output = scheme.output
+    if asked.output is None:
+        try:
+            output.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            rule = f"cannot be made: {error.strerror or error}"
+            raise InputError([Complaint(str(output.parent), "", rule)]) from error
+    beside = output.with_name(f"{output.name}.partial.jsonl")
+    return Journal(beside, _settings(scheme, asked))
+
+
+def _write(output: Path, profile: Profile) -> None:
+    try:
+        write_record(output, profile)
+    except InputError as error:
+        raise InputError([replace(c, remedy=GO_ON) for c in error.complaints]) from error
 
 
 def _scheme(architecture: Architecture, asked: Asked) -> Scheme:
@@ -109,9 +130,23 @@ def _grid(kind: device.DeviceKind, asked: Asked) -> Grid:
     if asked.draft_tokens is not None:
         grid = replace(grid, draft_tokens=asked.draft_tokens)
     if asked.max_batched_tokens is not None:
-        tokens = chunks(asked.max_batched_tokens, quick=asked.quick)
-        grid = replace(grid, prefill_tokens=tokens)
+        largest = _largest_chunk(grid, asked.max_batched_tokens)
+        grid = replace(grid, prefill_tokens=chunks(largest, quick=asked.quick))
     return grid
+
+
+def _largest_chunk(grid: Grid, max_batched_tokens: int) -> int:
+    """What verifying the largest batch leaves of a step's token budget. [tokens]."""
+    verified = grid.batches[-1] * (grid.draft_tokens + 1)
+    if max_batched_tokens <= verified:
+        rule = (
+            f"must exceed {verified}, the largest batch ({grid.batches[-1]}) times "
+            f"draft_tokens + 1 ({grid.draft_tokens + 1}), to leave room for a prefill chunk"
+        )
+        remedy = "Raise it, or lower --batches or --draft-tokens."
+        found = str(max_batched_tokens)
+        raise InputError([Complaint("--max-batched-tokens", "", rule, found, remedy)])
+    return max_batched_tokens - verified
 
 
 def _settings(scheme: Scheme, asked: Asked) -> dict[str, Any]:
@@ -128,6 +163,7 @@ def _settings(scheme: Scheme, asked: Asked) -> dict[str, Any]:
         "contexts": grid.contexts,
         "draft_tokens": grid.draft_tokens,
         "prefill_tokens": grid.prefill_tokens,
+        "mixed_batches": grid.mixed_batches,
         "runs": asked.runs,
         "seed": asked.seed,
     }
@@ -152,21 +188,16 @@ def _bench(scheme: Scheme, asked: Asked) -> sweep.Bench:
     )
 
 
-def _measured(scheme: Scheme, asked: Asked) -> result.Measured:
+def _measured(scheme: Scheme, *, loaded: bool) -> result.Measured:
     return result.Measured(
         device=scheme.device,
         precision=scheme.precision,
         bytes_per_value=device.DTYPES[scheme.precision].itemsize,
         whole=scheme.whole,
         sampled=scheme.sampled,
-        max_batched_tokens=scheme.grid.prefill_tokens[-1],
-        idle_w=asked.idle_w,
+        loaded=loaded,
         date=dt.datetime.now(tz=dt.UTC).date(),
     )
-
-
-def _beside(output: Path) -> Path:
-    return output.with_name(f"{output.name}.partial.jsonl")
 
 
 @contextmanager

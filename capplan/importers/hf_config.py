@@ -24,6 +24,8 @@ from capplan.records.architecture import (
 from capplan.records.caveat import Source
 
 MOST_LAYERS: Final = 10_000
+SILU: Final = ("silu", "swish")
+"""Both names of the activation that all families gate with."""
 
 
 def architecture(tree: Any, name: str, where: Where) -> Architecture:
@@ -83,6 +85,8 @@ def _refuse(keys: Keys, family: Family) -> None:
     for key, what in REFUSED.items():
         if keys.given(key) and keys.raw(key) is not False:
             keys.complain(key, f"{what} cannot be planned yet")
+    if keys.given("hidden_act") and keys.raw("hidden_act") not in SILU:
+        keys.complain("hidden_act", "only gated silu, as in these families, can be planned yet")
     if _windowed(keys, family):
         keys.complain(
             "sliding_window",
@@ -173,12 +177,16 @@ def _sparse_layers(keys: Keys, family: Family, layers: int) -> int:
         return _sparse_after_dense(keys, layers)
     every = keys.size("decoder_sparse_step", default=1)
     dense = set(keys.whole_numbers("mlp_only_layers"))
+    if keys.raw("num_hidden_layers") == layers and not dense <= set(range(layers)):
+        keys.complain("mlp_only_layers", f"needs numbers of layers, from 0 to {layers - 1}")
     return sum((layer + 1) % every == 0 and layer not in dense for layer in range(layers))
 
 
 def _sparse_after_dense(keys: Keys, layers: int) -> int:
     """DeepSeek's rule: the first layers are dense, then every moe_layer_freq-th is sparse."""
     first = keys.size("first_k_dense_replace", default=0, least=0)
+    if first > layers == keys.raw("num_hidden_layers"):
+        keys.complain("first_k_dense_replace", f"must not exceed num_hidden_layers ({layers})")
     if not isinstance(keys.raw("moe_layer_freq"), list):
         every = keys.size("moe_layer_freq", default=1)
         return sum(layer >= first and layer % every == 0 for layer in range(layers))

@@ -44,6 +44,13 @@ class Attention:
     cached_s: float
     """Reading, or expanding, a token that the prefill finds in the cache. [s/token]"""
     sources: tuple[Source, ...]
+    """Of the base."""
+    decode_sources: tuple[Source, ...] = ()
+    """Of what decoding and verification add to it."""
+    prefill_sources: tuple[Source, ...] = ()
+    """Of what prefill adds to it."""
+    cached_sources: tuple[Source, ...] = ()
+    """Of what prefill adds when it finds tokens in the cache."""
 
     def at(self, load: Load) -> Array:
         """Time of one layer's attention [s], shape of the load."""

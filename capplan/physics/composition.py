@@ -25,9 +25,9 @@ class SparseKernel:
     """The routed experts of one layer on one GPU: T = a + b·U + e·max(0, tokens − tile).
 
     Source:
-        The form fits NVIDIA's silicon tables (aiconfigurator-core 0.12.0, Apache-2.0) for H100,
-        H200 and B200 with 2.5 % median error; on routings left out of the fit 3.3 % median, 15.7 %
-        at worst. Huang et al. (MoESD, arXiv 2505.19645) have the term b·U without the constant.
+        The form follows NVIDIA's silicon tables (aiconfigurator-core 0.12.0, Apache-2.0); a profile
+        composed of such a fit says how far it lies off its rows. Huang et al. (MoESD, arXiv
+        2505.19645) have the term b·U without the constant.
     """
 
     routing: Routing
@@ -97,12 +97,33 @@ class Composition:
         """The sparse layers' kernel; None in a dense model."""
         return next((cost.sparse for cost in self.layers if cost.sparse is not None), None)
 
-    def sources(self) -> tuple[Source, ...]:
-        """Where the terms come from, each once."""
+    def sources(
+        self, *, decode: bool = True, prefill: bool = True, cached: bool = True
+    ) -> tuple[Source, ...]:
+        """Where the terms of a step come from, each once.
+
+        Args:
+            decode: Whether the step decodes or verifies.
+            prefill: Whether it holds a prefill chunk.
+            cached: Whether that chunk finds tokens in the cache.
+        """
         kernels = [kernel for cost in self.layers for kernel in cost.kernels]
         sparse = () if self.sparse is None else (self.sparse.source,)
+        attention = (
+            *self.attention.sources,
+            *(self.attention.decode_sources if decode else ()),
+            *(self.attention.prefill_sources if prefill else ()),
+            *(self.attention.cached_sources if prefill and cached else ()),
+        )
         named = (kernel.source for kernel in (*kernels, self.all_reduce.curve, self.head))
-        return _unique((*sparse, *self.attention.sources, *named, self.fixed_source))
+        return _unique((*sparse, *attention, *named, self.fixed_source))
+
+    def sparse_s(self, load: Load) -> Array:
+        """The part of a step that the routed experts of all layers take [s]."""
+        sparse = ((cost.layers, cost.sparse) for cost in self.layers)
+        return np.asarray(
+            sum((layers * one.at(load) for layers, one in sparse if one), np.zeros(()))
+        )
 
 
 def step_s(composition: Composition, load: Load) -> Array:

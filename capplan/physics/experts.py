@@ -53,27 +53,6 @@ def independent_routing(experts: int, experts_per_token: int) -> Routing:
     return Routing(experts, experts_per_token, across=density, within=density)
 
 
-def independent_experts(experts: int, experts_per_token: int, tokens: ArrayLike) -> Array:
-    """Distinct experts that independently routed tokens touch.
-
-    Args:
-        experts: Routed experts of the layer.
-        experts_per_token: Experts that one token chooses.
-        tokens: Tokens of the step, any shape. [tokens]
-
-    Returns:
-        Mean count of distinct experts, shape of `tokens`.
-
-    Source:
-        MoESD (arXiv 2505.19645), section 3: N(t) = E·(1 − ((E − K) / E)^t).
-
-    >>> float(independent_experts(128, 8, 1))
-    8.0
-    """
-    missed = (1 - experts_per_token / experts) ** np.asarray(tokens, dtype=float)
-    return np.asarray(experts * (1 - missed))
-
-
 def distinct_experts(
     routing: Routing, batch: ArrayLike, query_tokens: ArrayLike, prefill_tokens: ArrayLike = 0
 ) -> Array:

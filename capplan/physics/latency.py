@@ -108,16 +108,18 @@ def _normal_above(z: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(np.clip(0.07056 * z**3 + 1.5976 * z, -500, 500))))
 
 
-def combined(means_s: list[Array], tails_s: list[Array]) -> Array:
+def combined(means_s: list[Array], percentiles_s: list[Array]) -> Array:
     """A percentile of a sum of independent delays from each part's mean and percentile [s].
 
-    Means add; the distances from mean to percentile add in squares, which is exact for normal
-    parts and between the independent and the worst case for skewed ones.
+    Means add; the distances from mean to percentile add in squares, each with its sign, since
+    medians of skewed delays lie below their means. Exact for normal parts, and between the
+    independent and the worst case for skewed ones.
     """
     mean = np.sum(np.broadcast_arrays(*means_s), axis=0)
-    squares = [
+    squares = []
+    for part, tail in zip(means_s, percentiles_s, strict=True):
         # An endless mean is endless in the sum already; its distance would be inf − inf.
-        np.where(np.isinf(part), 0.0, tail - np.where(np.isinf(part), 0.0, part)) ** 2
-        for part, tail in zip(means_s, tails_s, strict=True)
-    ]
-    return np.asarray(mean + np.sqrt(np.sum(np.broadcast_arrays(*squares), axis=0)))
+        distance = np.where(np.isinf(part), 0.0, tail - np.where(np.isinf(part), 0.0, part))
+        squares.append(np.sign(distance) * distance**2)
+    total = np.sum(np.broadcast_arrays(*squares), axis=0)
+    return np.asarray(np.maximum(mean + np.sign(total) * np.sqrt(np.abs(total)), 0.0))

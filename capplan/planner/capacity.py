@@ -210,7 +210,7 @@ def _first_crossing(before: Array, after: Array) -> tuple[float, int]:
 
 def largest_measured(curve: Curve, mix: int) -> int:
     """Largest batch that the profile's tables cover for this mix and policy; nought for none."""
-    known = np.flatnonzero(np.isfinite(curve.rate_per_s[mix]))
+    known = np.flatnonzero(np.isfinite(curve.follow(curve.replica.unstretched_s)[mix]))
     return int(curve.replica.batch[known[-1]]) if len(known) else 0
 
 

@@ -15,14 +15,10 @@ from capplan.records.profile import Profile
 POLICIES = ("plain", "always", "by-load")
 
 
-def plan(
-    forecast: Forecast,
-    profiles: list[Profile],
-    fleet: Fleet,
-    policies: tuple[str, ...] | None,
-    program: str,
-) -> Plan:
-    """Plans a forecast on a fleet, each policy at the best of the profiles and drafters given.
+def outcomes(
+    forecast: Forecast, profiles: list[Profile], fleet: Fleet, policies: tuple[str, ...] | None
+) -> tuple[list[Outcome], list[Caveat]]:
+    """Each policy at the best of the profiles and drafters given, and what could not be used.
 
     Args:
         forecast: The traffic.
@@ -30,7 +26,6 @@ def plan(
         fleet: The hardware and its rules.
         policies: Such as plain, always:3, by-load; None plans plain, always and by-load, or plain
             alone where no profile has a drafter.
-        program: Version of capplan.
 
     Raises:
         InputError: The inputs do not belong together, or ask for what was not measured.
@@ -40,11 +35,31 @@ def plan(
     demand = demand_of(forecast)
     asked = policies or _default_policies(profiles)
     candidates, refused = _candidates(profiles, demand, fleet, asked)
-    outcomes = [_best(policy, candidates, forecast, fleet) for policy in asked]
-    plans = tuple(outcome.plan for outcome in outcomes)
-    if all(one.infeasible is not None for one in plans):
-        raise InfeasibleError(_all_infeasible(forecast, plans))
-    used = [c for c in candidates if any(o.candidate is c and o.plan.service for o in outcomes)]
+    found = [_best(policy, candidates, forecast, fleet) for policy in asked]
+    if all(one.plan.infeasible is not None for one in found):
+        raise InfeasibleError(_all_infeasible(forecast, [one.plan for one in found]))
+    return found, [*_undrafted(profiles, policies), *refused]
+
+
+def plan(
+    forecast: Forecast,
+    profiles: list[Profile],
+    fleet: Fleet,
+    policies: tuple[str, ...] | None,
+    program: str,
+) -> Plan:
+    """Plans a forecast on a fleet; arguments and errors as in `outcomes`.
+
+    Args:
+        forecast: The traffic.
+        profiles: Candidates.
+        fleet: The hardware.
+        policies: To compare.
+        program: Version of capplan.
+    """
+    found, refused = outcomes(forecast, profiles, fleet, policies)
+    plans = tuple(outcome.plan for outcome in found)
+    used = list({id(o.candidate): o.candidate for o in found if o.plan.service}.values())
     in_use = list({c.replica.profile.name: c.replica.profile for c in used}.values())
     return Plan(
         capplan=program,
@@ -52,14 +67,13 @@ def plan(
         model=forecast.model,
         fleet=fleet.name,
         purchase_grade=False,
-        demand=demand,
+        demand=used[0].demand,
         policies=plans,
-        verdict=decision.verdict(outcomes),
+        verdict=decision.verdict(found),
         origins=origins.origins(forecast, {p.name: p for p in in_use}, fleet, plans),
         defaults=origins.defaults(forecast, fleet),
         caveats=_distinct(
             *_tail_caveats(in_use),
-            *_undrafted(profiles, policies),
             *refused,
             *origins.caveats(forecast, fleet, in_use),
             *(caveat for candidate in used for caveat in _coverage(candidate)),
@@ -169,8 +183,8 @@ def _check_fits(profile: Profile, fleet: Fleet) -> None:
         )
 
 
-def _all_infeasible(forecast: Forecast, outcomes: tuple[PolicyPlan, ...]) -> str:
-    lines = [f"  {outcome.policy}: {outcome.infeasible}" for outcome in outcomes]
+def _all_infeasible(forecast: Forecast, plans: list[PolicyPlan]) -> str:
+    lines = [f"  {outcome.policy}: {outcome.infeasible}" for outcome in plans]
     return "\n".join(
         [f"forecast {forecast.name}: no fleet of any size keeps the objectives", *lines]
     )
@@ -180,7 +194,7 @@ def _tail_caveats(profiles: list[Profile]) -> list[Caveat]:
     return [
         Caveat(
             about="latency percentiles",
-            text=f"means times the stated tail factor of {profile.name} "
+            text=f"modelled from means, simple queues and the tail factor of {profile.name} "
             f"({profile.tail.origin.kind}); not simulated, so not purchase-grade",
         )
         for profile in profiles

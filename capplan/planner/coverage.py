@@ -77,9 +77,13 @@ def caveats(profile: Profile, load: Load, surfaces: Surfaces) -> list[Caveat]:
             Caveat(
                 about="context",
                 text=f"contexts of {', '.join(below)} are below the shortest measured, "
-                f"{shortest:.0f} tokens, whose step times stand in (slower, so safe)",
+                f"{shortest:.0f} tokens, whose step times stand in",
             )
         )
+    fewest = surfaces.step.axes[0][0]
+    if fewest > 1:
+        text = f"smaller batches than {fewest:.0f} were not measured; its step times stand in"
+        found.append(Caveat(about="batch", text=text))
     contexts = surfaces.increment.axes[1]
     if len(contexts) == 1:
         found.append(

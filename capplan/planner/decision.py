@@ -81,13 +81,25 @@ def _still_faster(plain: PolicyPlan, rival: PolicyPlan) -> str:
 
 def _flips_plain(plain: Outcome, rival: Outcome) -> str:
     now = _peak(rival.plan).tokens_per_round
+    more = _requests_per_gpu(rival) / _requests_per_gpu(plain)
+    if more > 1:
+        return (
+            f"whole replicas, spares and minima hide that a GPU serves {more - 1:.0%} more "
+            f"requests {_way(rival.plan)}: more traffic would show it"
+        )
     tie = tokens_per_round_at_tie(rival, plain) if _drafts(rival.plan) else None
-    if tie is None or tie <= now:
+    if tie is None:
         return "no acceptance alone would save a replica with these draft lengths"
     return (
         f"a GPU serves more with speculation where a round brings over {tie:.2f} tokens "
         f"instead of {now:.2f}"
     )
+
+
+def _requests_per_gpu(outcome: Outcome) -> float:
+    service = outcome.plan.service
+    assert service is not None
+    return service.capacity_per_s / service.gpus_per_replica
 
 
 def _without_plain(best: PolicyPlan, plans: Sequence[PolicyPlan]) -> Verdict:
@@ -133,5 +145,10 @@ def _reason(speculative: PolicyPlan, plain: PolicyPlan) -> str:
         f"at the peak's batch of {point.batch:.0f} a round of {point.draft_tokens} drafts brings "
         f"{point.tokens_per_round:.2f} tokens and costs "
         f"{point.break_even_tokens_per_round:.2f} decode steps "
-        f"(target efficiency {point.target_efficiency:.2f}); {bound}"
+        f"(target efficiency {point.target_efficiency:.2f}{_edge(point)}); {bound}"
     )
+
+
+def _edge(point: OperatingPoint) -> str:
+    edge = point.break_even_target_efficiency
+    return "" if edge is None else f", break-even {edge:.2f}"

@@ -48,16 +48,29 @@ def prefill_utilisation(replica: Replica) -> Array:
 
     At one, prompts queue without end: verification tokens have eaten the budget.
     """
-    tokens = replica.load.shares @ (replica.load.prefill_tokens @ lengths.WEIGHTS)
+    tokens = _mean_prompt_tokens(replica)
     full = np.isnan(replica.prefill.chunk_limit_tokens)
-    load = replica.rate_per_s * tokens[:, None, None] / _prefill_tokens_per_s(replica)
+    load = replica.rate_per_s * tokens / _prefill_tokens_per_s(replica)
     return np.where(full, np.inf, load)
 
 
 def _prefill_tokens_per_s(replica: Replica) -> Array:
     """Prompt tokens a second while prompts queue: a full chunk a step. [M, V, B]."""
-    step = replica.unstretched_s + replica.prefill.full_chunk_s
-    return replica.prefill.chunk_limit_tokens / step
+    limit = replica.prefill.chunk_limit_tokens
+    step = replica.unstretched_s + replica.prefill.full_chunk_s + limit * _own_s_per_token(replica)
+    return np.asarray(limit / step)
+
+
+def _own_s_per_token(replica: Replica) -> Array:
+    """Time a prompt token takes for attending to its own prompt's context. [M, V, B]."""
+    own_s = replica.prefill.own_s(replica.load.shares)
+    return np.asarray(own_s / _mean_prompt_tokens(replica))
+
+
+def _mean_prompt_tokens(replica: Replica) -> Array:
+    """Prompt tokens to process of an average request. [M, 1, 1]."""
+    load = replica.load
+    return np.asarray((load.shares @ (load.prefill_tokens @ lengths.WEIGHTS))[:, None, None])
 
 
 def _tpot_s(replica: Replica, place: int, percentile: float) -> Array:
@@ -82,25 +95,26 @@ def _chunk_gap_s(replica: Replica, percentile: float) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         within = np.clip(1 - (1 - percentile) / mixed, 0.0, 1.0)
     prompt = _prompt_at(replica, within)
-    mean = (load.shares @ (load.prefill_tokens @ lengths.WEIGHTS))[:, None, None]
+    mean = _mean_prompt_tokens(replica)
     # Others arrive in the same round and share the step.
     chunk = np.minimum(prompt + arrivals * mean, prefill.chunk_limit_tokens)
     query = np.array(replica.variants.draft_tokens)[:, None] + 1
     context = replica.context_tokens[..., None]
     added = replica.surfaces.increment_s(replica.batch, context, query, chunk)
+    added = added + chunk * _own_s_per_token(replica)
     return np.where(mixed > 1 - percentile, replica.unstretched_s + added, replica.unstretched_s)
 
 
 def _prompt_at(replica: Replica, probability: Array) -> Array:
     """Prompt tokens not cached at a probability that differs by mix, variant and batch."""
-    order = np.argsort(lengths.PROBABILITIES)
     result = np.zeros_like(probability)
     for mix, shares in enumerate(replica.load.shares):
         # Quantiles of the mix: classes' nodes pooled, each with its class's share.
-        tokens = replica.load.prefill_tokens[:, order].ravel()
-        weights = (shares[:, None] * lengths.WEIGHTS[order]).ravel()
+        tokens = replica.load.prefill_tokens.ravel()
+        weights = (shares[:, None] * lengths.WEIGHTS).ravel()
         rising = np.argsort(tokens)
-        reached = np.cumsum(weights[rising])
+        # Each node stands for the middle of its weight.
+        reached = np.cumsum(weights[rising]) - weights[rising] / 2
         result[mix] = np.interp(probability[mix], reached, tokens[rising])
     return result
 
@@ -128,7 +142,7 @@ def _ttft_s(replica: Replica, place: int, percentile: float) -> Array:
 def _prompt_service(replica: Replica) -> tuple[Array, Array]:
     """Mean and mean square of the time that a prompt holds the prefill budget. [M, V, B]."""
     load = replica.load
-    mean = (load.shares @ (load.prefill_tokens @ lengths.WEIGHTS))[:, None, None]
+    mean = _mean_prompt_tokens(replica)
     square = (load.shares @ (load.prefill_tokens**2 @ lengths.WEIGHTS))[:, None, None]
     speed = _prefill_tokens_per_s(replica)
     return mean / speed, square / speed**2

@@ -37,6 +37,7 @@ def operating_point(
     tokens = float(replica.tokens_per_round[mix, variant])
     round_s = here(replica.round_s)
     share = replica.load.shares[mix]
+    edge = float(drafting.break_even_target_efficiency(decode_s, draft_s, tokens))
     return OperatingPoint(
         rate_per_s=rate_per_s,
         batch=batch,
@@ -54,6 +55,8 @@ def operating_point(
         break_even_tokens_per_round=float(
             drafting.break_even_tokens_per_round(decode_s, verify_s + draft_s)
         ),
+        break_even_target_efficiency=edge if np.isfinite(edge) else None,
+        speed_up_at_batch=float(drafting.speed_up(decode_s, verify_s + draft_s, tokens)),
         latencies=_latencies(curve, demand, estimates, mix, batch),
     )
 

@@ -34,7 +34,7 @@ def origins(
         OriginLine(
             quantity="latency percentiles",
             kind="modelled",
-            text="means times a stated tail factor, not simulated",
+            text="from means, a stated tail factor and simple queues; not simulated",
         ),
         OriginLine(
             quantity="hardware, site, prices",
@@ -62,7 +62,7 @@ def _profile_lines(profile: Profile, plan: PolicyPlan) -> list[OriginLine]:
         _line("memory", profile.memory.origin),
         _line("tail factor", profile.tail.origin),
     ]
-    if profile.power is not None:
+    if plan.power is not None and profile.power is not None:
         lines.append(_line("power, idle and in steps", profile.power.origin))
     return lines
 

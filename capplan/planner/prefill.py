@@ -29,6 +29,7 @@ class Prefill:
         full_chunk_s: What a chunk of that size adds to a step. [V, B]
         mean_steps: Steps that carry a prompt's chunks, mean over prompts. [V, B, J]
         mean_engine_s: Engine time that a prompt adds, mean over prompts. [V, B, J]
+        mean_own_s: Part of it that goes to attending to the prompt's own context. [V, B, J]
         steps: The same two for prompts at the reported percentiles. [V, B, J, P]
         engine_s_by_percentile: [V, B, J, P]
     """
@@ -37,6 +38,7 @@ class Prefill:
     full_chunk_s: Array
     mean_steps: Array
     mean_engine_s: Array
+    mean_own_s: Array
     steps: Array
     engine_s_by_percentile: Array
 
@@ -81,6 +83,7 @@ class Prefill:
             full_chunk_s=full_s,
             mean_steps=steps @ lengths.WEIGHTS,
             mean_engine_s=engine_s @ lengths.WEIGHTS,
+            mean_own_s=own_s @ lengths.WEIGHTS,
             steps=steps[..., -_REPORTED:],
             engine_s_by_percentile=engine_s[..., -_REPORTED:],
         )
@@ -92,6 +95,10 @@ class Prefill:
             shares: Part of each class in each mix. [mixes, J]
         """
         return np.asarray(np.einsum("mj,vbj->mvb", shares, self.mean_engine_s))
+
+    def own_s(self, shares: Array) -> Array:
+        """The part of it for attending to prompts' own context. [mixes, V, B]."""
+        return np.asarray(np.einsum("mj,vbj->mvb", shares, self.mean_own_s))
 
     def steps_per_request(self, shares: Array) -> Array:
         """Steps that carry an average request's chunks. [mixes, V, B]."""

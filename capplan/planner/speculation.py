@@ -64,13 +64,13 @@ class Variants:
         if drafter is None:
             ones = np.ones((1, len(demand.classes)))
             return cls((0,), (False,), ones, ones, ones, np.zeros_like(ones))
-        tables = _tables(profile, drafter, demand)
-        lengths = _draft_lengths(profile.drafters[drafter], tables, surfaces)
+        found = tables(profile, drafter, demand)
+        lengths = _draft_lengths(profile.drafters[drafter], found, surfaces)
         if lengths == [0]:
             raise InputError([_unverified(profile, drafter)])
         lengths = [length for length in lengths if only is None or length in only]
-        yields = np.array([_yields(table)[:, lengths] for table in tables])
-        plain = np.broadcast_to([[1.0], [1.0], [1.0], [0.0]], (len(tables), 4, 1))
+        yields = np.array([_yields(table)[:, lengths] for table in found])
+        plain = np.broadcast_to([[1.0], [1.0], [1.0], [0.0]], (len(found), 4, 1))
         mean, unlucky, cautious, variance = np.concatenate([plain, yields], axis=2).transpose(
             1, 2, 0
         )
@@ -120,22 +120,28 @@ def _draft_lengths(drafter: Drafter, tables: list[Acceptance], surfaces: Surface
     )
     if drafter.kind == "parallel":
         # A block drafter's position i depends on the block's length: only that length is known.
-        return [0, longest]
+        (measured, *others) = {len(shares_of(table)) for table in tables}
+        return [0, measured] if not others and measured <= longest else [0]
     return list(range(longest + 1))
 
 
-def _tables(profile: Profile, drafter: str, demand: Demand) -> list[Acceptance]:
+def tables(profile: Profile, drafter: str, demand: Demand) -> list[Acceptance]:
+    """The acceptance of each class: its own, or the profile's for its workload.
+
+    Raises:
+        InputError: A class has neither.
+    """
     known = profile.drafters[drafter].acceptance
-    tables, complaints = [], []
+    found, complaints = [], []
     for place, traffic in enumerate(demand.classes):
         table = _table(known, drafter, traffic)
         if table is None:
             complaints.append(_unknown(profile, drafter, demand, place))
         else:
-            tables.append(table)
+            found.append(table)
     if complaints:
         raise InputError(complaints)
-    return tables
+    return found
 
 
 def _table(known: dict[str, Acceptance], drafter: str, traffic: ClassDemand) -> Acceptance | None:

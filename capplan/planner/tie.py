@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from capplan.physics import acceptance
+from capplan.physics.roots import crossing
 from capplan.planner.candidate import Outcome, same_engine
 from capplan.planner.capacity import capacity_of_mix
 from capplan.planner.demand import interval_alone
@@ -11,16 +12,13 @@ from capplan.planner.speculation import shares_of
 from capplan.planner.uncertainty import with_acceptance
 from capplan.records.profile import Acceptance, Profile
 
-_STEPS = 12
-_CLOSE = 1e-3
-
 
 def tokens_per_round_at_tie(speculative: Outcome, plain: Outcome) -> float | None:
     """Tokens per round at which speculation needs as many GPUs as plain decoding.
 
     The chance that a draft is kept is moved alike at every position and for every class, with the
-    engine's settings as they are, until a GPU serves as many requests either way at the
-    speculative fleet's peak.
+    engine's settings as they are, until a GPU serves as many requests either way, each fleet at
+    its own peak.
 
     Args:
         speculative: A feasible plan that drafts.
@@ -34,29 +32,8 @@ def tokens_per_round_at_tie(speculative: Outcome, plain: Outcome) -> float | Non
     def surplus(shift: float) -> float:
         return _shifted(speculative, shift)[0] / _gpus(speculative) - wanted
 
-    shift = _crossing(surplus, -1.0, 1.0)
+    shift = crossing(surplus, -1.0, 1.0)
     return None if shift is None else _shifted(speculative, shift)[1]
-
-
-def _crossing(rising: Callable[[float], float], low: float, high: float) -> float | None:
-    """Where a rising function is nought, by the Illinois form of false position.
-
-    scipy's root finders cost a fifth of a second to import.
-    """
-    at_low, at_high = rising(low), rising(high)
-    if at_low > 0 or at_high < 0 or at_low == at_high:
-        return None
-    middle = high
-    for _ in range(_STEPS):
-        middle = (low * at_high - high * at_low) / (at_high - at_low)
-        value = rising(middle)
-        if abs(value) < _CLOSE * (abs(at_low) + abs(at_high)):
-            break
-        if value < 0:
-            low, at_low, at_high = middle, value, at_high / 2
-        else:
-            high, at_high, at_low = middle, value, at_low / 2
-    return middle
 
 
 def _per_gpu(outcome: Outcome) -> float:

@@ -1,7 +1,7 @@
 """How much of a model, and which steps, one device's memory can hold."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from capplan.errors import MeasureError
@@ -11,6 +11,7 @@ from capplan.records.architecture import Architecture, Moe
 
 USABLE: Final = 0.9
 """Part of the free memory that a sweep uses."""
+BF16_BYTES: Final = 2
 WEIGHTS: Final = 0.7
 """Part of the usable memory that weights may take where their number is chosen here: cells whose
 cache does not fit into the rest are left out."""
@@ -111,12 +112,21 @@ def _must_fit(architecture: Architecture, room: Room, limit: float) -> None:
     if needed > limit:
         counts = [kind.layers for kind in architecture.layer_kinds]
         layers = " + ".join(map(str, counts))
-        fewer = "fewer --layers, " if max(counts) > 1 else ""
+        noun = "layer" if counts == [1] else "layers"
         raise MeasureError(
-            f"the weights of {layers} layers of {architecture.name} take {needed:.4g} bytes, "
+            f"the weights of {layers} {noun} of {architecture.name} take {needed:.4g} bytes, "
             f"{limit:.4g} are usable on this device\n"
-            f"    Choose {fewer}--dtype bf16 or a device with more memory."
+            f"    Choose {_remedies(architecture, room, limit)}a device with more memory."
         )
+
+
+def _remedies(architecture: Architecture, room: Room, limit: float) -> str:
+    """What would help beside a larger device, each with an `or`."""
+    ones = _cut(architecture, [1 for _ in architecture.layer_kinds])
+    narrow = replace(room, bytes_per_value=min(room.bytes_per_value, BF16_BYTES))
+    fewer = ones != architecture and room.weights_bytes(ones) <= limit
+    narrower = narrow != room and narrow.weights_bytes(architecture) <= limit
+    return ("fewer --layers or " if fewer else "") + ("--dtype bf16 or " if narrower else "")
 
 
 def _widest(architecture: Architecture) -> int:

@@ -6,7 +6,7 @@
     |--------| |---| |---| ... |---| |---|   |---| |---|  ...  |---|
      graph      until two in a row differ     one time each
      capture    by less than SETTLED, at
-                least MIN and at most MAX
+                most MAX_WARM_UP
 
     each |---|:   wait | overwrite the caches | start > the step > stop | wait
 
@@ -25,7 +25,6 @@ from typing import Final, Protocol
 Step = Callable[[], object]
 """One forward pass; what it returns is not looked at."""
 
-MIN_WARM_UP: Final = 2
 MAX_WARM_UP: Final = 6
 SETTLED: Final = 0.05
 """Relative difference of two successive warm-up times at which warming up ends."""
@@ -120,8 +119,8 @@ def interval_ranks(runs: int) -> tuple[int, int] | None:
 
 def _warm_up(step: Step, clock: Clock) -> None:
     before = clock.time(step)
-    for done in range(2, MAX_WARM_UP + 1):
+    for _ in range(MAX_WARM_UP - 1):
         after = clock.time(step)
-        if done >= MIN_WARM_UP and abs(after - before) <= SETTLED * before:
+        if abs(after - before) <= SETTLED * before:
             return
         before = after

@@ -10,7 +10,7 @@ from capplan.physics.parameters import count_parameters, kv_bytes_per_token
 from capplan.profiler.clocks import CudaClock
 from capplan.profiler.depth import USABLE
 from capplan.profiler.device import Device, Precision
-from capplan.profiler.sweep import Cell
+from capplan.profiler.sweep import Cell, work_of
 from capplan.records.architecture import Architecture
 from capplan.records.caveat import Caveat, Origin
 from capplan.records.profile import (
@@ -31,6 +31,10 @@ from capplan.records.profile import (
 
 ASSUMED_TAIL: Final = 1.3
 """99th percentile of the time per token over its mean, until a simulation replaces it."""
+_POWER: Final = (
+    "Watts are those of the layers that ran and the head, over and over, caches not overwritten; "
+    "the whole model's are taken to be the same."
+)
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,8 @@ class Measured:
     bytes_per_value: int
     whole: Architecture
     sampled: Architecture
-    max_batched_tokens: int
-    idle_w: float | None
+    loaded: bool
+    """Whether the device holds the model still, so that its idle power can be read."""
     date: dt.date
 
 
@@ -79,14 +83,14 @@ def profile(measured: Measured, cells: Sequence[Cell]) -> Profile:
         memory=_memory(measured),
         limits=Limits(
             max_batch=max(cell.batch for cell in steps),
-            max_batched_tokens=measured.max_batched_tokens,
+            max_batched_tokens=max(work_of(cell).tokens for cell in cells),
         ),
         power=_power(measured),
         tail=Tail(
             tpot_p99_over_mean={"plain": ASSUMED_TAIL, "speculative": ASSUMED_TAIL},
             origin=Origin(kind="assumed", note="not measured: one step at a time was timed"),
         ),
-        caveats=_caveats(measured),
+        caveats=_caveats(measured, cells),
     )
 
 
@@ -121,7 +125,10 @@ def _scaled(measured: Measured) -> bool:
 def _origin(measured: Measured) -> Origin:
     on_cpu = measured.device.kind == "cpu"
     clock = "processor time of one thread" if on_cpu else "CUDA events"
-    note = f"{clock}; random weights in the model's shapes, median of the runs"
+    note = (
+        f"{clock}; random weights in the model's shapes, median of the runs; "
+        "limits.max_batched_tokens is the largest step measured, prefill and verify tokens together"
+    )
     return Origin(
         kind="composed" if _scaled(measured) else "measured",
         date=measured.date,
@@ -158,23 +165,23 @@ def _memory(measured: Measured) -> Memory:
 def _power(measured: Measured) -> IdlePower | None:
     metered = measured.device.meter.idle_w()
     if metered is not None:
-        note = "energy counter over a second, model loaded"
+        state = "model loaded" if measured.loaded else "no model loaded"
+        note = f"energy counter over a second, {state}"
         return IdlePower(idle_w=metered, origin=Origin(kind="measured", note=note))
-    if measured.idle_w is not None:
-        origin = Origin(kind="assumed", note="given by the user with --idle-w")
-        return IdlePower(idle_w=measured.idle_w, origin=origin)
     return None
 
 
-def _caveats(measured: Measured) -> tuple[Caveat, ...]:
+def _caveats(measured: Measured, cells: Sequence[Cell]) -> tuple[Caveat, ...]:
     sparse = any(kind.feed_forward.kind == "moe" for kind in measured.whole.layer_kinds)
     whole_fits = _memory(measured).kv_capacity_tokens > 0
+    metered = any(cell.power_w is not None for cell in cells if not isinstance(cell, MixedCell))
     chosen = [
         (True, "engine", "Kernels of torch, not of a serving engine: no scheduler, no sampling."),
         (True, "acceptance", "Random weights cannot show how many drafts are kept: no drafters."),
         (True, "tail", f"Percentiles rest on an assumed {ASSUMED_TAIL} times the mean."),
         (sparse, "experts", "Tokens chose experts independently; those of one text share some."),
         (_scaled(measured), "depth", f"Not the whole model ran: {_scaling(measured)}."),
+        (metered, "power", _POWER),
         (not whole_fits, "memory", "All layers do not fit on this device: no replica of one GPU."),
         (measured.device.kind == "cpu", "clock", "Step times are processor time, not wall time."),
     ]

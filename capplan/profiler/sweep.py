@@ -56,8 +56,9 @@ def _cell(bench: Bench, work: Work) -> Cell:
     step = bench.model.step(work)
     prepared = bench.clock.prepare(step)
     timing = measure(prepared, bench.clock, bench.runs)
-    power_w = bench.meter.mean_w(prepared)
-    experts = bench.model.distinct_experts(step)
+    # Each costs a second or a pass: not where the row has no place for it.
+    power_w = None if work.table == "mixed" else bench.meter.mean_w(prepared)
+    experts = bench.model.distinct_experts(step) if work.table == "steps" else None
     return cell_of(work, _completed(bench, work, timing), power_w, experts)
 
 

@@ -96,6 +96,10 @@ class OperatingPoint(Record):
     output_tokens_per_s: TokensPerSecond
     break_even_tokens_per_round: Ratio
     """Below this a round is slower than decoding plainly at the same batch."""
+    break_even_target_efficiency: Ratio | None
+    """Below this too; None where drafting alone takes longer than what it wins."""
+    speed_up_at_batch: Ratio
+    """Plain time a token over this policy's, at the same batch and without prefill."""
     latencies: tuple[LatencyEstimate, ...]
 
 

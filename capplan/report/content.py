@@ -105,7 +105,11 @@ def _subtitle(plan: Plan) -> tuple[str, ...]:
         for rates in zip(*(c.rate_per_s for c in demand.classes), strict=True)
     ]
     hours = len(totals) * demand.step_s / 3600
-    grade = "" if plan.purchase_grade else "NOT PURCHASE-GRADE: percentiles are modelled."
+    grade = (
+        ""
+        if plan.purchase_grade
+        else "NOT PURCHASE-GRADE: percentiles are modelled; see capplan simulate."
+    )
     span = f"{hours:g} h from {demand.start:%Y-%m-%d %H:%M %Z}"
     minute = f"busiest minute x{demand.peak_minute_over_mean:g}"
     requests = f"requests: mean {numbers.rate(mean)}, peak interval {numbers.rate(max(totals))}"
@@ -124,6 +128,7 @@ def _policies(plan: Plan) -> Table:
         ("draft length", _peak(lambda p: str(p.draft_tokens))),
         ("tokens per round", _peak(lambda p: numbers.ratio(p.tokens_per_round))),
         ("target efficiency", _peak(lambda p: numbers.ratio(p.target_efficiency))),
+        ("speed-up at this batch", _peak(lambda p: numbers.ratio(p.speed_up_at_batch))),
         ("TPOT mean", _peak(lambda p: numbers.time(p.tpot_mean_s))),
         ("TPOT p99, worst class", _worst("tpot_p99_s")),
         ("TTFT p99, worst class", _worst("ttft_p99_s")),

@@ -23,7 +23,10 @@ KIMI_EXPERTS_PER_TOKEN = 8
 KIMI_HIDDEN = 7168
 KIMI_OVERLAP_WITHIN = 0.33
 KIMI_OVERLAP_ACROSS = 1.9 * KIMI_EXPERTS_PER_TOKEN / KIMI_EXPERTS
+KIMI_SPARSE = "moe-int4-384-8-tp8"
 LLAMA_HIDDEN = 8192
+
+PREFILL = "fitted base + a n + b n²/2"
 
 
 def kimi_independent() -> Routing:
@@ -36,6 +39,11 @@ def kimi_overlapping() -> Routing:
     return Routing(
         KIMI_EXPERTS, KIMI_EXPERTS_PER_TOKEN, across=KIMI_OVERLAP_ACROSS, within=KIMI_OVERLAP_WITHIN
     )
+
+
+def kimi_misfit() -> silicon.Misfit:
+    """How far Kimi's sparse layers lie off the rows they are fitted to."""
+    return silicon.misfit(KIMI_SPARSE, silicon.sparse_kernel(KIMI_SPARSE, kimi_overlapping()))
 
 
 def kimi(routing: Routing, fixed_s: float = FIXED_S) -> Composition:
@@ -51,7 +59,7 @@ def kimi(routing: Routing, fixed_s: float = FIXED_S) -> Composition:
     dense = silicon.matrices(
         "feed-forward of the one dense layer", weights=3 * KIMI_HIDDEN * 18432 / 8, launches=2
     )
-    sparse = silicon.sparse_kernel("moe-int4-384-8-tp8", routing)
+    sparse = silicon.sparse_kernel(KIMI_SPARSE, routing)
     return Composition(
         fixed_s=fixed_s,
         fixed_source=FIXED,
@@ -67,27 +75,27 @@ def _latent_attention() -> Attention:
         silicon.curve("mla-8-heads", "attention module with projections"), size=256 * 9
     )
     token_s, pair_s = silicon.prefill_fit("mla-8-heads-prefill", base.times_s[0])
-    slopes = "slopes from 65536 and 131072 tokens of context at batch 1, 64 and 256"
-    wide = "slope at 128 heads a GPU, batch 64 to 256, context 2 to 65536"
+    kv_s, read = silicon.cached_token_s("mla-8-heads-cache", "reading the latent cache")
+    lone_s, alone = silicon.cached_token_s("mla-8-heads-cache-alone", "the same for one sequence")
+    wide_s, wide = silicon.cached_token_s(
+        "mla-128-heads-cache", "arithmetic of latent attention, 128 query rows"
+    )
     expand = 2 * 512 * 8 * (128 + 128)
     return Attention(
         base=base,
         base_by_token=True,
         rows_per_token=8,
         tile_rows=64,
-        kv_s=2.57e-10,
-        row_kv_s=3.77e-10 / 128,
-        lone_kv_s=8.4e-10,
+        kv_s=kv_s,
+        row_kv_s=wide_s / 128,
+        lone_kv_s=lone_s,
         prefill_token_s=token_s,
         prefill_pair_s=pair_s,
         cached_s=expand / (0.5 * 989e12),
-        sources=(
-            base.source,
-            silicon.source("mla-8-heads", "reading the latent cache", slopes),
-            silicon.source("mla-8-heads", "arithmetic a query row of latent attention", wide),
-            silicon.source(
-                "mla-8-heads-prefill", "prefill attention", "fitted base + a n + b n²/2"
-            ),
+        sources=(base.source,),
+        decode_sources=(read, alone, wide),
+        prefill_sources=(silicon.source("mla-8-heads-prefill", "prefill attention", PREFILL),),
+        cached_sources=(
             silicon.H200.model_copy(
                 update={"what": "expanding cached latents in prefill at 50 % of bf16, assumed"}
             ),
@@ -123,28 +131,26 @@ def llama(fixed_s: float = FIXED_S) -> Composition:
 def _grouped_attention() -> Attention:
     base = silicon.curve("gqa-16-2-128", "attention kernel", by="sequences")
     token_s, pair_s = silicon.prefill_fit("gqa-16-2-128-prefill", base.times_s[0])
-    slopes = "slopes from 4096 to 131072 tokens of context at batch 1 and 8 to 128"
+    kv_s, read = silicon.cached_token_s("gqa-16-2-128-cache", "reading keys and values")
+    lone_s, alone = silicon.cached_token_s("gqa-16-2-128-cache-alone", "the same for one sequence")
+    rows = silicon.source(
+        "gqa-16-2-128-prefill", "arithmetic a query row", f"{PREFILL}; b over the 8 rows of a pair"
+    )
     return Attention(
         base=base,
         base_by_token=False,
         rows_per_token=8,
         tile_rows=64,
-        kv_s=2.29e-10,
-        row_kv_s=2 * 4 * 128 / 660e12,
-        lone_kv_s=3.4e-10,
+        kv_s=kv_s,
+        row_kv_s=pair_s / 8,
+        lone_kv_s=lone_s,
         prefill_token_s=token_s,
         prefill_pair_s=pair_s,
-        cached_s=2.29e-10,
-        sources=(
-            base.source,
-            silicon.source("gqa-16-2-128", "reading keys and values", slopes),
-            silicon.source(
-                "gqa-16-2-128-prefill", "prefill attention", "fitted base + a n + b n²/2"
-            ),
-            silicon.source(
-                "gqa-16-2-128-prefill", "arithmetic a query row at 660 TFLOP/s, as there"
-            ),
-        ),
+        cached_s=kv_s,
+        sources=(base.source,),
+        decode_sources=(read, alone, rows),
+        prefill_sources=(silicon.source("gqa-16-2-128-prefill", "prefill attention", PREFILL),),
+        cached_sources=(read,),
     )
 
 

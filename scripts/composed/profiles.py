@@ -51,7 +51,7 @@ class Layout:
     """Over the replica's GPUs."""
     max_batch: int
     tail: tuple[float, str]
-    """99th percentile over mean, with its range."""
+    """99th percentile over mean of the time a token, with its range, both assumed."""
     head: Drafter
     caveats: tuple[Caveat, ...]
 
@@ -71,6 +71,7 @@ def kimi() -> Profile:
     replicated = 61 * 7168 * (1536 + 512 + 64) + counted.router
     plan = Plan(
         composition=deployments.kimi(deployments.kimi_overlapping()),
+        misfit=deployments.kimi_misfit().span(tables.MISFIT_TOKENS),
         upper=deployments.kimi(deployments.kimi_independent()),
         batches=(1, 2, 4, 8, 16, 32, 64, 128, 256),
         mixed_batches=(1, 8, 32, 128, 256),
@@ -99,7 +100,7 @@ def kimi() -> Profile:
         max_batch=256,
         tail=(1.15, "1.05 to 1.4"),
         head=head,
-        caveats=caveats.KIMI,
+        caveats=caveats.kimi(),
     )
     return _profile(layout, plan)
 
@@ -178,7 +179,7 @@ def _profile(layout: Layout, plan: Plan) -> Profile:
             origin=Origin(
                 kind="estimated",
                 sources=MEMORY_SOURCES,
-                note="90 % of memory, less weights and 3.9 GiB a GPU.",
+                note="90 % of memory, less weights and 3.9 GiB a GPU, NVIDIA's planning figure.",
             ),
         ),
         limits=Limits(max_batch=layout.max_batch, max_batched_tokens=8192),
@@ -191,9 +192,9 @@ def _profile(layout: Layout, plan: Plan) -> Profile:
         ),
         tail=Tail(
             tpot_p99_over_mean={"plain": factor, "speculative": factor},
-            origin=Origin(kind="assumed", note=f"From simulations of similar loads, {spread}."),
+            origin=Origin(kind="assumed", note=caveats.tail(factor, spread)),
         ),
-        caveats=(*caveats.COMMON, *layout.caveats),
+        caveats=(*caveats.common(factor, spread), *layout.caveats),
     )
 
 

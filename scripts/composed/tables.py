@@ -35,6 +35,8 @@ DRAFT_CONTEXT = 4096
 SHORTER = 0.10
 LONGER = 0.25
 """The band around a sum of kernel times, lopsided because gaps between kernels are missing."""
+MISFIT_TOKENS = 1024
+"""Beyond them the band also holds how far the sparse layers' fit lies off its rows."""
 DRAFT_OVERHEAD_S = (0.3e-3, 2.4e-3)
 
 PREFILL_POWER = 0.90
@@ -58,6 +60,8 @@ class Plan:
     power_by_tokens: dict[int, float]
     """Part of TDP by tokens in the step."""
     drafter: DraftHead
+    misfit: float = 0.0
+    """How far rows beyond MISFIT_TOKENS lie off the sparse layers' fit, as part of it."""
 
 
 def step_table(plan: Plan) -> StepTable:
@@ -78,8 +82,9 @@ def step_table(plan: Plan) -> StepTable:
             grid, times, power, experts, strict=True
         )
     )  # fmt: skip
-    sources = (*plan.composition.sources(), POWER)
-    note = f"{_BAND} Some cells exceed what the KV cache holds; they only bound interpolation."
+    sources = (*plan.composition.sources(prefill=False), POWER)
+    beyond = "Some cells exceed what the KV cache holds; they only bound interpolation."
+    note = f"{_band(plan)} {beyond}"
     return StepTable(origin=_origin(sources, note), rows=rows)
 
 
@@ -94,8 +99,8 @@ def mixed_table(plan: Plan) -> MixedTable:
         )
         for (b, c, q, p), (time, low, high) in zip(grid, times, strict=True)
     )  # fmt: skip
-    note = f"{_BAND} The chunk begins its prompt: nothing of it is cached."
-    return MixedTable(origin=_origin(plan.composition.sources(), note), rows=rows)
+    note = f"{_band(plan)} The chunk begins its prompt: nothing of it is cached."
+    return MixedTable(origin=_origin(plan.composition.sources(cached=False), note), rows=rows)
 
 
 def prefill_table(plan: Plan) -> PrefillTable:
@@ -109,8 +114,8 @@ def prefill_table(plan: Plan) -> PrefillTable:
         )
         for (tokens, cached), (time, low, high) in zip(grid, times, strict=True)
     )  # fmt: skip
-    note = f"{_BAND} Power is assumed, 0.90 of TDP."
-    return PrefillTable(origin=_origin(plan.composition.sources(), note), rows=rows)
+    note = f"{_band(plan)} Power is assumed, 0.90 of TDP."
+    return PrefillTable(origin=_origin(plan.composition.sources(decode=False), note), rows=rows)
 
 
 def draft_table(plan: Plan) -> DraftTable:
@@ -132,20 +137,28 @@ def draft_table(plan: Plan) -> DraftTable:
     return DraftTable(origin=_origin(plan.drafter.sources(), note), rows=rows)
 
 
-_BAND = (
-    "low_s is 10 % below the sum of kernel times. high_s is 25 % above it, since gaps between "
-    "kernels, skew and waiting for other GPUs are missing, joined in quadrature with the excess "
-    "of independently routed tokens where there are experts. The fits err less: sparse layers "
-    "3.3 % in the median and 15.7 % at worst on routings left out."
-)
+def _band(plan: Plan) -> str:
+    band = (
+        "low_s is 10 % below the sum of kernel times. high_s is 25 % above it, since gaps between "
+        "kernels and waiting for other GPUs are missing"
+    )
+    if plan.composition.sparse is None:
+        return f"{band}. Both are assumed."
+    return (
+        f"{band}, joined in quadrature with the excess of independently routed tokens. Both are "
+        f"assumed. Beyond {MISFIT_TOKENS} tokens both ends join in quadrature the most by which a "
+        f"published row lies off the sparse layers' fit, {100 * plan.misfit:.0f} % of their time."
+    )
 
 
 def _times(plan: Plan, load: Load) -> list[tuple[float, float, float]]:
     """Time with its interval [s], in four digits."""
     times = step_s(plan.composition, load)
     excess = np.maximum(0, step_s(plan.upper, load) / times - 1)
-    high = times * (1 + np.hypot(LONGER, excess))
-    columns = (times, (1 - SHORTER) * times, high)
+    off = plan.misfit * plan.composition.sparse_s(load) / times * (load.tokens > MISFIT_TOKENS)
+    low = times * (1 - np.hypot(SHORTER, off))
+    high = times * (1 + np.hypot(np.hypot(LONGER, excess), off))
+    columns = (times, low, high)
     return [(_digits(t), _digits(lo), _digits(hi)) for t, lo, hi in zip(*columns, strict=True)]
 
 

@@ -19,7 +19,7 @@ CELLS = [
 
 
 def test_cells_come_back_as_they_were(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "new" / "a.jsonl", SETTINGS)
+    journal = Journal(tmp_path / "a.jsonl", SETTINGS)
     assert journal.resume() == []
     for cell in CELLS:
         journal.append(cell)
@@ -46,6 +46,25 @@ def test_a_file_cut_anywhere_gives_whole_cells_and_takes_more(
     for cell in CELLS[len(kept) :]:
         journal.append(cell)
     assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("place", ["no/a.jsonl", "folder"])
+def test_a_place_that_takes_no_file_is_named(tmp_path: Path, place: str) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match="cannot be used: "):
+        Journal(tmp_path / place, SETTINGS).resume()
+
+
+def test_a_disk_that_takes_no_more_is_a_complaint_with_a_remedy(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "a.jsonl", SETTINGS)
+    journal.resume()
+    journal.append(CELLS[0])
+    kept = tmp_path / "kept.jsonl"
+    journal.path.rename(kept)
+    journal.path.symlink_to("/dev/full")
+    with pytest.raises(InputError, match=r"No space left on device\n    .*repeat the command"):
+        journal.append(CELLS[1])
+    assert Journal(kept, SETTINGS).resume() == CELLS[:1]
 
 
 def test_another_sweep_is_not_continued(tmp_path: Path) -> None:

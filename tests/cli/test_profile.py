@@ -107,6 +107,16 @@ def test_without_torch_it_says_how_to_get_it() -> None:
         (["dense.yaml", "--contexts", "0"], "--contexts: needs whole numbers"),
         (["dense.yaml", "--contexts", "9" * 99], "--contexts: needs whole numbers"),
         (["dense.yaml", "--layers", "half"], "--layers: needs auto"),
+        (["dense.yaml", "--layers", "0"], "at least 1"),
+        (
+            ["dense.yaml", "--batches", "1000001"],
+            "--batches: needs whole numbers from 1 to 1000000",
+        ),
+        (["dense.yaml", "--seed", "9" * 23], "--seed: needs a whole number from 0"),
+        (["dense.yaml", "--seed", "-1"], "--seed: needs a whole number from 0"),
+        (["dense.yaml", "--runs", "0", "--draft-tokens", "65"], "--draft-tokens: needs a whole"),
+        (["dense.yaml", "--runs", "0", "--draft-tokens", "65"], "--runs: needs a whole"),
+        (["dense.yaml", "--max-batched-tokens", "0"], "--max-batched-tokens: needs a whole"),
         (["nothing-of-the-kind"], "nothing-of-the-kind"),
     ],
 )
@@ -137,6 +147,8 @@ def test_a_quick_look_at_a_dense_model_ends_in_a_profile(here: Path) -> None:
         == 128 * 64 + 3 * (64 * 128 + 64 * 64 + 3 * 64 * 96 + 2 * 64) + 64
     )
     assert profile.model.kv_bytes_per_token == 3 * 2 * 2 * 16 * 4
+    # The largest mixed step: a chunk of 32 beside 16 sequences of 3 tokens.
+    assert profile.limits.max_batched_tokens == 32 + 16 * 3
     assert profile.origin.kind == "composed"
     assert profile.origin.note is not None
     assert "1 of 3" in profile.origin.note
@@ -151,21 +163,23 @@ def test_a_quick_look_at_a_dense_model_ends_in_a_profile(here: Path) -> None:
 @pytest.mark.torch
 def test_a_model_that_fits_is_measured_whole_and_counts_its_experts(here: Path) -> None:
     pytest.importorskip("torch")
-    arguments = ["profile", "sparse.yaml", *SMALL, "--runs", "2", "--idle-w", "7"]
-    ended = runner.invoke(app, [*arguments, "--format", "json", "-o", "out/x.yaml"])
+    arguments = ["profile", "sparse.yaml", *SMALL, "--runs", "2"]
+    ended = runner.invoke(app, [*arguments, "--format", "json", "-o", "x.yaml"])
     assert ended.exit_code == 0, ended.output
     profile = Profile.model_validate_json(ended.stdout)
     assert profile.origin.kind == "measured"
-    assert profile.power is not None
-    assert profile.power.idle_w == 7
-    assert profile.power.origin.kind == "assumed"
+    assert profile.power is None
     assert profile.limits.max_batch == 4
+    # The budget asked for: the largest batch verifies 4 · 2 tokens and leaves a chunk of 24.
     assert profile.limits.max_batched_tokens == 32
+    assert max(cell.prefill_tokens for cell in profile.mixed.rows) == 24
+    assert profile.origin.note is not None
+    assert "limits.max_batched_tokens" in profile.origin.note
     assert profile.deployment.parallelism == "tp1"
     counts = {(c.batch, c.query_tokens): c.distinct_experts for c in profile.steps.rows}
     assert counts[1, 1] == 2
     assert all(count is not None and 2 <= count <= 8 for count in counts.values())
-    stored = read(here / "out" / "x.yaml", Profile)
+    stored = read(here / "x.yaml", Profile)
     assert [cell.batch for cell in stored.steps.rows] == [c.batch for c in profile.steps.rows]
 
 
@@ -239,13 +253,92 @@ def test_a_model_too_large_for_this_machine_is_refused_with_its_size(here: Path)
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("output", ["folder", "dense.yaml/x.yaml"])
-def test_where_no_file_can_be_is_said_before_measuring(here: Path, output: str) -> None:
+@pytest.mark.parametrize(
+    "output",
+    [
+        "folder",
+        "dense.yaml/x.yaml",
+        "no/x.yaml",
+        "dangling.yaml",
+        "dense.yaml",
+        "-",
+        "/dev/full",
+        f"{'x' * 245}.yaml",
+        f"{'x' * 300}.yaml",
+    ],
+)
+def test_where_no_file_can_be_is_said_before_measuring(
+    here: Path, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
     pytest.importorskip("torch")
+    from capplan.profiler import sweep
+
+    monkeypatch.setattr(sweep, "sweep", lambda *_: pytest.fail("measured"))
     (here / "folder").mkdir()
+    (here / "dangling.yaml").symlink_to(here / "nowhere" / "x.yaml")
+    before = sorted(here.rglob("*"))
     ended = runner.invoke(app, ["profile", "dense.yaml", *SMALL, "-o", output])
     assert isinstance(ended.exception, InputError)
     assert output in str(ended.exception)
+    assert sorted(here.rglob("*")) == before
+    assert (here / "dense.yaml").read_text() == DENSE
+
+
+@pytest.mark.torch
+def test_a_finished_profile_is_replaced_by_force_alone(here: Path) -> None:
+    pytest.importorskip("torch")
+    (here / "x.yaml").write_text("mine")
+    arguments = ["profile", "dense.yaml", *SMALL, "--runs", "1", "-o", "x.yaml"]
+    refused = runner.invoke(app, arguments)
+    assert "x.yaml: is there already" in str(refused.exception)
+    assert "--force" in str(refused.exception)
+    assert (here / "x.yaml").read_text() == "mine"
+    assert runner.invoke(app, [*arguments, "--force"]).exit_code == 0
+    assert read(here / "x.yaml", Profile).model.name == "tiny"
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("size_bytes", [100, 2000])
+def test_a_full_disk_ends_in_a_message_and_loses_no_cell(here: Path, size_bytes: int) -> None:
+    pytest.importorskip("torch")
+    arguments = ["profile", "dense.yaml", *SMALL, "--runs", "1", "-o", "x.yaml"]
+    code = (
+        "import resource; from capplan.cli.app import main\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size_bytes}, {size_bytes})); main()"
+    )
+    ended = python(code, *arguments)
+    assert ended.returncode == 1
+    assert "x.yaml.partial.jsonl: cannot be used: File too large" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    journal = here / "x.yaml.partial.jsonl"
+    if size_bytes == 100:
+        assert not journal.exists()  # not even the settings fit
+        return
+    assert "repeat the command" in ended.stderr
+    done = [json.loads(line) for line in journal.read_text().splitlines()[1:-1]]
+    assert done
+    again = runner.invoke(app, [*arguments, "--format", "json"])
+    assert again.exit_code == 0, again.output
+    steps = json.loads(again.stdout)["steps"]["rows"]
+    assert all(row["StepCell"] in steps for row in done if "StepCell" in row)
+
+
+@pytest.mark.torch
+def test_a_token_budget_that_leaves_no_chunk_is_refused(here: Path) -> None:
+    pytest.importorskip("torch")
+    arguments = ["profile", "dense.yaml", *SMALL, "--max-batched-tokens", "8"]
+    ended = runner.invoke(app, arguments)
+    assert isinstance(ended.exception, InputError)
+    assert "--max-batched-tokens: must exceed 8" in str(ended.exception)
+    assert not (here / "profiles").exists()
+
+
+def test_a_checkpoint_folder_leads_to_its_configuration(here: Path) -> None:
+    (here / "checkpoint").mkdir()
+    (here / "checkpoint" / "config.json").write_text("{}")
+    ended = runner.invoke(app, ["profile", "checkpoint"])
+    assert isinstance(ended.exception, InputError)
+    assert "give checkpoint/config.json" in str(ended.exception)
 
 
 FLEET = """

@@ -240,6 +240,16 @@ def test_qwen_names_its_dense_layers() -> None:
     assert [kind.layers for kind in kinds] == [25, 23]
 
 
+@pytest.mark.parametrize("name", ["silu", "swish", None])
+def test_the_families_own_activation_is_read(name: str | None) -> None:
+    assert read({**LLAMA_70B, "hidden_act": name}) == read(LLAMA_70B)
+
+
+def test_a_missing_number_of_layers_is_complained_of_alone() -> None:
+    without = {key: value for key, value in DEEPSEEK_V3.items() if key != "num_hidden_layers"}
+    assert set(complaints(without)) == {"num_hidden_layers"}
+
+
 def test_a_missing_tie_is_no_tie_in_these_families() -> None:
     untied = {key: value for key, value in QWEN3_06B.items() if key != "tie_word_embeddings"}
     assert not read(untied).tied_embeddings
@@ -270,6 +280,14 @@ def test_a_missing_tie_is_no_tie_in_these_families() -> None:
         ({**LLAMA_70B, "num_key_value_heads": 7}, "num_key_value_heads", "must divide"),
         ({**MIXTRAL, "num_experts_per_tok": 9}, "num_experts_per_tok", "must not exceed"),
         ({**DEEPSEEK_V3, "moe_layer_freq": [1, 0]}, "moe_layer_freq", "each of the 61 layers"),
+        (
+            {**DEEPSEEK_V3, "first_k_dense_replace": 62},
+            "first_k_dense_replace",
+            "must not exceed num_hidden_layers (61)",
+        ),
+        ({**QWEN3_30B, "mlp_only_layers": [48]}, "mlp_only_layers", "from 0 to 47"),
+        ({**LLAMA_70B, "hidden_act": "gelu"}, "hidden_act", "only gated silu"),
+        ({**MIXTRAL, "hidden_act": ["silu"]}, "hidden_act", "only gated silu"),
         ({**DEEPSEEK_V3, "attention_bias": True}, "attention_bias", "biases"),
         ({"model_type": "kimi_k25"}, "text_config", "needs a mapping"),
         ({"model_type": "kimi_k25", "text_config": {}}, "text_config.model_type", "missing"),

@@ -4,18 +4,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 from scipy.special import betaln
 
 from capplan.physics.experts import (
     Routing,
     distinct_experts,
-    independent_experts,
     independent_routing,
 )
+from capplan.physics.surface import Array
 
 COHERE = Routing(128, 8, across=0.118, within=0.34)
 """Overlaps that Cohere published for a production model of 128 experts, 8 a token:
 https://cohere.com/blog/mixture-of-experts-models-get-more-from-speculative-decoding."""
+
+
+def independent_experts(experts: int, chosen: int, tokens: ArrayLike) -> Array:
+    """MoESD (arXiv 2505.19645), section 3: N(t) = E·(1 − ((E − K) / E)^t)."""
+    return np.asarray(experts * (1 - ((experts - chosen) / experts) ** np.asarray(tokens)))
 
 
 def test_one_token_touches_its_own_experts_only() -> None:

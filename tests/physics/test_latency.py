@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from capplan.physics import latency
@@ -81,3 +83,24 @@ def test_delays_add_like_independent_normals():
 
 def test_an_endless_part_makes_an_endless_sum():
     assert latency.combined([np.array(np.inf)], [np.array(np.inf)]) == np.inf
+
+
+def test_medians_below_their_means_pull_the_sum_down():
+    # Two delays of mean 2 and median 1: the sum of means less the root of two.
+    found = latency.combined([np.array(2.0)] * 2, [np.array(1.0)] * 2)
+    assert found == pytest.approx(4 - math.sqrt(2))
+
+
+@given(
+    st.lists(
+        st.lists(st.floats(0, 100), min_size=4, max_size=4).map(sorted), min_size=1, max_size=4
+    ),
+    st.lists(st.floats(0, 100), min_size=4, max_size=4),
+)
+def test_percentiles_of_a_sum_rise_with_the_percentile(parts, means):
+    used = [np.array(mean) for mean in means[: len(parts)]]
+    values = [
+        float(latency.combined(used, [np.array(part[place]) for part in parts]))
+        for place in range(4)
+    ]
+    assert values == sorted(values) or values == pytest.approx(sorted(values))

@@ -40,6 +40,24 @@ def test_a_model_too_large_for_one_layer_is_refused_with_its_size() -> None:
         sample(DEEPSEEK, Room(140e9, 2), layers=99)
 
 
+@pytest.mark.parametrize(
+    ("usable_bytes", "layers", "remedy"),
+    [
+        # In bf16 one layer with the embedding is 0.34 GB and all are 1.19 GB; in fp32 twice that.
+        (0.5e9, 1, "Choose --dtype bf16 or a device with more memory"),
+        (0.3e9, 1, "Choose a device with more memory"),
+        (2e9, 28, "Choose fewer --layers or --dtype bf16 or a device"),
+        (1e9, 28, "Choose fewer --layers or a device"),
+        (0.3e9, 28, "Choose a device"),
+    ],
+)
+def test_only_what_would_help_is_advised(usable_bytes: float, layers: int, remedy: str) -> None:
+    with pytest.raises(MeasureError) as caught:
+        sample(QWEN, Room(usable_bytes, 4), layers)
+    assert remedy in str(caught.value)
+    assert f"of {layers} layer{'s' if layers > 1 else ''} of" in str(caught.value)
+
+
 def test_a_number_of_layers_holds_for_each_kind_up_to_what_there_is() -> None:
     assert layers(sample(DEEPSEEK, Room(500e9, 2), layers=5)) == [3, 5]
     assert layers(sample(DEEPSEEK, Room(1e13, 2), None, most=2)) == [2, 2]

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from capplan.files.reader import read  # noqa: E402
-from capplan.physics.experts import independent_experts  # noqa: E402
+from capplan.physics.experts import distinct_experts, independent_routing  # noqa: E402
 from capplan.profiler.clocks import CpuClock  # noqa: E402
 from capplan.profiler.grid import Work  # noqa: E402
 from capplan.profiler.maker import Maker  # noqa: E402
@@ -85,7 +85,8 @@ def test_routers_choose_nearly_independently(
 ) -> None:
     shape = architecture.layer_kinds[0].feed_forward
     assert isinstance(shape, Moe)
-    expected = independent_experts(shape.experts, shape.experts_per_token, observed.tokens)
+    routing = independent_routing(shape.experts, shape.experts_per_token)
+    expected = distinct_experts(routing, observed.tokens, 1)
     # A layer's count scatters by about 3 of 128, the mean of six by 1.2: five standard errors.
     assert np.abs(observed.experts - expected).max() < 6
     assert np.abs((observed.experts - expected).mean()) < 2

@@ -1,0 +1,217 @@
+"""A replica and its requests as arrays for a simulation: the same profile, tabulated and drawn."""
+
+from statistics import NormalDist
+
+import numpy as np
+
+from capplan.physics import acceptance, lengths
+from capplan.physics.engine import Engine, Indices, Requests
+from capplan.physics.roots import crossing
+from capplan.physics.surface import Array
+from capplan.planner.candidate import Candidate
+from capplan.planner.capacity import Curve, largest_measured
+from capplan.planner.speculation import shares_of, tables
+from capplan.records.profile import Acceptance
+
+_STRATA = 32
+"""Equal parts into which requests of a class are cut by how readily their drafts are kept."""
+_GROUPS = 8
+"""Progress clocks: kinds with similar tokens per round share one."""
+
+
+def engine(curve: Curve, mix: int) -> Engine:
+    """Step times of a replica under a policy, at every whole batch that was measured.
+
+    Args:
+        curve: The replica under its policy.
+        mix: The mix of classes, for the context at which chunks are read.
+    """
+    replica, surfaces = curve.replica, curve.replica.surfaces
+    drafts = sorted({draft.draft_tokens for draft in curve.ranges})
+    largest = min(largest_measured(curve, mix), replica.profile.limits.max_batch)
+    context = _known_contexts(curve, largest, drafts)
+    step = np.zeros((len(drafts), largest + 1, len(context)))
+    draft_s = np.zeros((len(drafts), largest + 1))
+    chunk = np.zeros((len(drafts), largest + 1, len(surfaces.increment.axes[3])))
+    for place, draft_tokens in enumerate(drafts):
+        step[place], draft_s[place] = _steps(curve, largest, context, draft_tokens)
+        chunk[place] = _chunks(curve, mix, largest, draft_tokens)
+    # Where memory ran out at long contexts, the longest that every chunk was measured at stand in.
+    measured = np.isfinite(surfaces.prefill.values).all(axis=0)
+    own = surfaces.prefill.values[:, measured]
+    return Engine(
+        draft_tokens=np.array(drafts, dtype=np.int64),
+        variant_by_batch=_variant_by_batch(curve, drafts, largest),
+        context_tokens=context,
+        step_s=step,
+        draft_s=draft_s,
+        chunk_tokens=surfaces.increment.axes[3],
+        chunk_s=chunk,
+        own_tokens=surfaces.prefill.axes[0],
+        own_cached_tokens=surfaces.prefill.axes[1][measured],
+        own_s=np.maximum(own - own[:, :1], 0.0),
+        max_batched_tokens=replica.profile.limits.max_batched_tokens,
+        cache_tokens=float(replica.cache_tokens[int(curve.variant[-1])]),
+    )
+
+
+def _known_contexts(curve: Curve, largest: int, drafts: list[int]) -> Array:
+    """Contexts at which the largest batch was measured with every draft length that runs."""
+    step = curve.replica.surfaces.step
+    axis = step.axes[1]
+    known = [
+        context
+        for context in axis
+        if all(np.isfinite(step.at(step.clamped(0, largest), context, d + 1)) for d in drafts)
+    ]
+    return np.array(known)
+
+
+def _steps(curve: Curve, largest: int, context: Array, draft_tokens: int) -> tuple[Array, Array]:
+    """Rounds and the drafting in them, by batch and context. [N + 1, C], [N + 1]."""
+    replica = curve.replica
+    batch = np.arange(1, largest + 1)
+    step = np.zeros((largest + 1, len(context)))
+    draft_s = np.zeros(largest + 1)
+    step[1:] = replica.surfaces.step_s(batch[:, None], context, draft_tokens + 1)
+    draft_s[1:] = replica.surfaces.draft_s(batch, draft_tokens)
+    if draft_tokens == 0 and curve.loaded and replica.drafter is not None:
+        step *= 1 + replica.profile.drafters[replica.drafter].loaded_idle_overhead
+    return step + draft_s[:, None], draft_s
+
+
+def _chunks(curve: Curve, mix: int, largest: int, draft_tokens: int) -> Array:
+    """What prefill chunks add to a step, and at batch 0 what they take alone. [N + 1, P]."""
+    surfaces = curve.replica.surfaces
+    tokens = surfaces.increment.axes[3]
+    context = float(curve.replica.context_tokens[mix].mean())
+    batch = np.arange(1, largest + 1)[:, None]
+    added = np.zeros((largest + 1, len(tokens)))
+    added[1:] = surfaces.increment_s(batch, context, draft_tokens + 1, tokens)
+    base = surfaces.prefill.axes[1][0]
+    alone = surfaces.prefill.at(surfaces.prefill.clamped(0, tokens, above=True), base)
+    # The engine that decodes nothing is no slower than the one that decodes one sequence.
+    one = surfaces.step_s(1, context, draft_tokens + 1) + added[1]
+    added[0] = np.where(tokens > 0, np.minimum(alone, one), 0.0)
+    return added
+
+
+def _variant_by_batch(curve: Curve, drafts: list[int], largest: int) -> Indices:
+    variant = np.zeros(largest + 1, dtype=np.int64)
+    for draft in curve.ranges:
+        variant[draft.from_batch : draft.to_batch + 1] = drafts.index(draft.draft_tokens)
+    variant[0] = variant[min(1, largest)]
+    return variant
+
+
+def requests(candidate: Candidate, curve: Curve, mix: int, arrival_s: Array, seed: int) -> Requests:
+    """Requests of a mix with lengths and luck drawn in strata; the same seed draws the same.
+
+    Args:
+        candidate: For the classes.
+        curve: For the draft lengths.
+        mix: Shares of the classes.
+        arrival_s: Arrival times in mean gaps. [requests]
+        seed: Of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    shares = curve.replica.load.shares[mix]
+    traffic_class = _classes(shares, len(arrival_s), rng)
+    prompt, output = np.zeros(len(arrival_s)), np.zeros(len(arrival_s))
+    stratum = np.zeros(len(arrival_s), dtype=np.int64)
+    fresh = np.zeros(len(arrival_s))
+    for place, traffic in enumerate(candidate.demand.classes):
+        here = np.flatnonzero(traffic_class == place)
+        prompt[here] = _drawn(np.array(traffic.prompt_tokens), _strata(len(here), rng))
+        output[here] = np.rint(_drawn(np.array(traffic.output_tokens), _strata(len(here), rng)))
+        stratum[here] = (_strata(len(here), rng) * _STRATA).astype(np.int64)
+        fresh[here] = np.maximum(prompt[here] * (1 - traffic.prefix_reuse), 1.0)
+    drafts = sorted({draft.draft_tokens for draft in curve.ranges})
+    tokens, second = _kinds(candidate, curve, drafts)
+    group, group_tokens = _grouped(tokens, shares)
+    return Requests(
+        arrival_s=arrival_s,
+        prefill_tokens=fresh,
+        cached_tokens=prompt - fresh,
+        output_tokens=np.maximum(output, 1.0),
+        traffic_class=traffic_class,
+        kind=traffic_class * _STRATA + stratum,
+        noise=np.array([NormalDist().inv_cdf(u) for u in _strata(len(arrival_s), rng)]),
+        tokens_per_round=tokens,
+        second_moment=second,
+        group=group,
+        group_tokens=group_tokens,
+    )
+
+
+def _strata(count: int, rng: np.random.Generator) -> Array:
+    """Uniform draws, one in each of `count` equal parts, in random order."""
+    return np.asarray((rng.permutation(count) + rng.random(count)) / max(count, 1))
+
+
+def _classes(shares: Array, count: int, rng: np.random.Generator) -> Indices:
+    """Classes by their shares, in random order."""
+    edges = np.cumsum(shares / shares.sum())
+    drawn = np.searchsorted(edges, _strata(count, rng), side="right")
+    return np.minimum(drawn, len(shares) - 1).astype(np.int64)
+
+
+def _drawn(nodes: Array, uniform: Array) -> Array:
+    """Token counts at uniform draws, straight in the logarithm between quantiles, mean kept."""
+    order = np.argsort(lengths.PROBABILITIES)
+    logs = np.log(np.maximum(nodes[order], 1e-9))
+    found = np.exp(np.interp(uniform, lengths.PROBABILITIES[order], logs))
+    mean = float(lengths.WEIGHTS @ nodes)
+    return found * (mean / found.mean()) if len(found) else found
+
+
+def _kinds(candidate: Candidate, curve: Curve, drafts: list[int]) -> tuple[Array, Array]:
+    """Mean and mean square of a round's tokens, by kind and variant. [J · strata, V]."""
+    demand, replica = candidate.demand, curve.replica
+    plain = np.ones((len(demand.classes) * _STRATA, len(drafts)))
+    if replica.drafter is None or not curve.loaded:
+        return plain, plain.copy()
+    rows = [_spread(table, drafts) for table in tables(replica.profile, replica.drafter, demand)]
+    means = np.concatenate([mean for mean, _ in rows])
+    return means, np.concatenate([square for _, square in rows])
+
+
+def _spread(table: Acceptance, drafts: list[int]) -> tuple[Array, Array]:
+    """Requests of one class in strata of their acceptance; together they emit what was counted.
+
+    Counts hold tokens over rounds, the harmonic mean over requests: the strata are shifted until
+    theirs, at the longest draft that runs, is the same.
+    """
+    shares = shares_of(table)
+    z = [NormalDist().inv_cdf((stratum + 0.5) / _STRATA) for stratum in range(_STRATA)]
+    longest = drafts[-1]
+    counted = float(acceptance.tokens_per_round(shares)[longest])
+
+    def strata(centre: float) -> list[Array]:
+        return [acceptance.shifted_shares(shares, centre + table.per_request_sd * s) for s in z]
+
+    def surplus(centre: float) -> float:
+        tokens = np.array([acceptance.tokens_per_round(s)[longest] for s in strata(centre)])
+        return float(1 / np.mean(1 / tokens)) - counted
+
+    centre = crossing(surplus, -0.2, 0.2) if table.per_request_sd > 0 and longest > 0 else 0.0
+    kept = strata(centre or 0.0)
+    means = np.array([acceptance.tokens_per_round(s)[drafts] for s in kept])
+    variances = np.array([acceptance.tokens_per_round_variance(s)[drafts] for s in kept])
+    return means, variances + means**2
+
+
+def _grouped(tokens: Array, shares: Array) -> tuple[Indices, Array]:
+    """Kinds sorted into clocks by their tokens per round, each clock moving by its kinds' mean."""
+    order = np.argsort(tokens[:, -1], kind="stable")
+    if tokens[order[0], -1] == tokens[order[-1], -1]:
+        return np.zeros(len(tokens), dtype=np.int64), tokens[:1].copy()
+    weight = np.repeat(shares, _STRATA)[order]
+    middle = (np.cumsum(weight) - weight / 2) / weight.sum()
+    group = np.zeros(len(tokens), dtype=np.int64)
+    group[order] = np.minimum((middle * _GROUPS).astype(np.int64), _GROUPS - 1)
+    moved = [
+        tokens[group == one].mean(axis=0) if (group == one).any() else tokens.mean(axis=0)
+        for one in range(_GROUPS)
+    ]
+    return group, np.array(moved)

@@ -1,0 +1,1 @@
+"""Engines under load, step by step: what batch forms and how long requests take."""
