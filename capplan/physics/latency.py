@@ -17,7 +17,7 @@ def tpot_factor(
     percentile: float,
     load_factor: Array | float,
     luck_factor: Array | float,
-    round_noise: Array | float,
+    noise: Array | float,
 ) -> Array:
     """A percentile of time per output token over its mean.
 
@@ -28,15 +28,35 @@ def tpot_factor(
         percentile: Such as 0.99.
         load_factor: 99th percentile over mean from load alone.
         luck_factor: Mean tokens per round over those of the request at the 1st percentile.
-        round_noise: Standard deviation over mean of the rounds that one answer takes.
+        noise: Standard deviation over mean of the time that one answer takes, by chance alone.
 
     Returns:
         The factor; 1 at the median.
     """
     spread = np.sqrt(
-        np.log(load_factor) ** 2 + np.log(luck_factor) ** 2 + np.log1p(_Z99 * round_noise) ** 2
+        np.log(load_factor) ** 2 + np.log(luck_factor) ** 2 + np.log1p(_Z99 * noise) ** 2
     )
     return np.asarray(np.exp(spread * NormalDist().inv_cdf(percentile) / _Z99))
+
+
+def interference_variance(
+    rate_per_s: Array, square_prefill_s2: Array, decode_s: Array, prefill_share: Array
+) -> Array:
+    """Variance over squared mean of an answer's time from the prompts that happen to fall into it.
+
+    Prompts come as a Poisson process and each delays those who decode, who then meet more of them:
+    a delay busy period, of mean L / (1 − r) and variance λ E[ΔT²] L / (1 − r)³.
+
+    Args:
+        rate_per_s: Requests, λ. [1/s]
+        square_prefill_s2: Mean square of the engine time a prompt adds, E[ΔT²]. [s²]
+        decode_s: Time of the answer's rounds without prompts, L. [s]
+        prefill_share: Part of the engine's time that prompts take, r.
+
+    Source:
+        Conway, Maxwell and Miller, Theory of Scheduling, 1967, on delay cycles.
+    """
+    return np.asarray(rate_per_s * square_prefill_s2 / (decode_s * (1 - prefill_share)))
 
 
 def queue_wait(

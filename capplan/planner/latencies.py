@@ -76,15 +76,33 @@ def _mean_prompt_tokens(replica: Replica) -> Array:
 def _tpot_s(replica: Replica, place: int, percentile: float) -> Array:
     variants = replica.variants
     tokens = variants.tokens_per_round[:, place]
-    decode = max(float(replica.load.decode_tokens[place]), 1.0)
     tail = replica.profile.tail.tpot_p99_over_mean
     factor = latency.tpot_factor(
         percentile,
-        np.array([tail["speculative" if d else "plain"] for d in variants.draft_tokens]),
-        tokens / variants.unlucky_tokens_per_round[:, place],
-        np.sqrt(variants.variance[:, place] / (tokens * decode)),
+        np.array([tail["speculative" if d else "plain"] for d in variants.draft_tokens])[:, None],
+        (tokens / variants.unlucky_tokens_per_round[:, place])[:, None],
+        np.sqrt(_chance_variance(replica, place)),
     )
-    return replica.round_s * (factor / tokens)[:, None]
+    return replica.round_s * factor / tokens[:, None]
+
+
+def _chance_variance(replica: Replica, place: int) -> Array:
+    """Variance over squared mean of a class's time per token from chance alone. [M, V, B].
+
+    Two independent parts: the tokens that rounds happen to keep, m Var(N) / A³ rounds squared over
+    (m / A)² of them, and the prompts of others that happen to fall into the answer.
+    """
+    variants, load = replica.variants, replica.load
+    tokens = variants.tokens_per_round[:, place]
+    typical = float(load.typical_decode_tokens[place])
+    rounds = variants.variance[:, place] / (tokens * typical)
+    prompts = latency.interference_variance(
+        replica.rate_per_s,
+        replica.prefill.engine_square_s2(load.shares),
+        typical / tokens[:, None] * replica.unstretched_s,
+        1 - replica.unstretched_s / replica.round_s,
+    )
+    return rounds[:, None] + prompts
 
 
 def _chunk_gap_s(replica: Replica, percentile: float) -> Array:

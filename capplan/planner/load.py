@@ -23,6 +23,8 @@ class Load:
         prefill_tokens: Prompt tokens that are not cached, at each quantile. [classes, nodes]
         cached_tokens: Prompt tokens that are. [classes, nodes]
         decode_tokens: Output tokens after the first, mean. [classes]
+        typical_decode_tokens: Harmonic mean of the same: the chance in short answers weighs most.
+            [classes]
         output_tokens: Mean. [classes]
         resident_tokens: Mean context of a decoding sequence. [classes]
         resident_variance: Of the same. [classes]
@@ -35,6 +37,7 @@ class Load:
     prefill_tokens: Array
     cached_tokens: Array
     decode_tokens: Array
+    typical_decode_tokens: Array
     output_tokens: Array
     resident_tokens: Array
     resident_variance: Array
@@ -66,6 +69,7 @@ class Load:
             prefill_tokens=fresh,
             cached_tokens=prompt - fresh,
             decode_tokens=decode @ lengths.WEIGHTS,
+            typical_decode_tokens=1 / ((1 / np.maximum(decode, 1.0)) @ lengths.WEIGHTS),
             output_tokens=output @ lengths.WEIGHTS,
             resident_tokens=np.array([one.mean_tokens for one in residents]),
             resident_variance=np.array([one.variance for one in residents]),

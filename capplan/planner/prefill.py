@@ -29,6 +29,7 @@ class Prefill:
         full_chunk_s: What a chunk of that size adds to a step. [V, B]
         mean_steps: Steps that carry a prompt's chunks, mean over prompts. [V, B, J]
         mean_engine_s: Engine time that a prompt adds, mean over prompts. [V, B, J]
+        square_engine_s2: Its mean square. [V, B, J]
         mean_own_s: Part of it that goes to attending to the prompt's own context. [V, B, J]
         steps: The same two for prompts at the reported percentiles. [V, B, J, P]
         engine_s_by_percentile: [V, B, J, P]
@@ -38,6 +39,7 @@ class Prefill:
     full_chunk_s: Array
     mean_steps: Array
     mean_engine_s: Array
+    square_engine_s2: Array
     mean_own_s: Array
     steps: Array
     engine_s_by_percentile: Array
@@ -83,6 +85,7 @@ class Prefill:
             full_chunk_s=full_s,
             mean_steps=steps @ lengths.WEIGHTS,
             mean_engine_s=engine_s @ lengths.WEIGHTS,
+            square_engine_s2=engine_s**2 @ lengths.WEIGHTS,
             mean_own_s=own_s @ lengths.WEIGHTS,
             steps=steps[..., -_REPORTED:],
             engine_s_by_percentile=engine_s[..., -_REPORTED:],
@@ -95,6 +98,10 @@ class Prefill:
             shares: Part of each class in each mix. [mixes, J]
         """
         return np.asarray(np.einsum("mj,vbj->mvb", shares, self.mean_engine_s))
+
+    def engine_square_s2(self, shares: Array) -> Array:
+        """Mean square of the engine time that a request's prefill adds. [mixes, V, B]."""
+        return np.asarray(np.einsum("mj,vbj->mvb", shares, self.square_engine_s2))
 
     def own_s(self, shares: Array) -> Array:
         """The part of it for attending to prompts' own context. [mixes, V, B]."""

@@ -149,18 +149,18 @@ def test_a_model_without_a_profile_says_what_there_is(capplan):
 
 
 def test_objectives_no_batch_meets_exit_3_with_the_nearest_value(capplan):
-    name = write(capplan, FORECAST.replace("tpot_p99: 40ms", "tpot_p99: 1ms"))
+    name = write(capplan, FORECAST.replace("tpot_p95: 40ms", "tpot_p95: 1ms"))
     ran = capplan("plan", name)
     assert ran.returncode == 3
     assert ran.stdout == ""
-    assert "one request alone misses tpot_p99 of code-completion" in ran.stderr
-    assert "nearest feasible tpot_p99_s" in ran.stderr
+    assert "one request alone misses tpot_p95 of code-completion" in ran.stderr
+    assert "nearest feasible tpot_p95_s" in ran.stderr
 
 
 def test_nothing_is_half_written(capplan):
     kept = capplan.folder / "plan.json"
     kept.write_text("before")
-    name = write(capplan, FORECAST.replace("tpot_p99: 40ms", "tpot_p99: 1ms"))
+    name = write(capplan, FORECAST.replace("tpot_p95: 40ms", "tpot_p95: 1ms"))
     assert capplan("plan", name, "-o", "plan.json").returncode == 3
     assert kept.read_text() == "before"
     assert capplan("plan", "three-classes", "-o", "missing/plan.json").returncode == 1

@@ -16,7 +16,7 @@ def test_prediction_and_simulation_stand_side_by_side(capplan):
         "predicted",
         "simulated",
         "interval",
-        "objectives MISSED",
+        "objectives kept",
         "Where TTFT comes from",
     ):
         assert word in ran.stdout
@@ -37,11 +37,14 @@ def test_the_same_seed_prints_the_same(capplan):
     arguments = ("simulate", "servegen-m-large", "--policy", "plain", "--format", "json")
     first, second = capplan(*arguments).stdout, capplan(*arguments).stdout
     assert first == second
-    other = json.loads(capplan(*arguments, "--seed", "2").stdout)
-    one = json.loads(first)["policies"][0]["simulated_capacity_per_s"]
-    two = other["policies"][0]["simulated_capacity_per_s"]
-    assert two != one
-    assert two == pytest.approx(one, rel=0.15)  # heavy tails: a few long answers decide
+    one, two = (
+        json.loads(text)["policies"][0]
+        for text in (first, capplan(*arguments, "--seed", "2").stdout)
+    )
+    assert two["loads"] != one["loads"]
+    assert two["simulated_capacity_per_s"] == pytest.approx(
+        one["simulated_capacity_per_s"], rel=0.10
+    )
 
 
 @pytest.mark.parametrize("load", ["0", "x", "3", "nan", ""])

@@ -104,3 +104,27 @@ def test_percentiles_of_a_sum_rise_with_the_percentile(parts, means):
         for place in range(4)
     ]
     assert values == sorted(values) or values == pytest.approx(sorted(values))
+
+
+def test_prompts_that_fall_into_an_answer_scatter_it_as_a_simulated_busy_period():
+    # An answer of one second of rounds; prompts of 50 or 150 ms, two a second.
+    rng = np.random.default_rng(9)
+    rate, work = 2.0, 1.0
+    lasted = []
+    for _ in range(40_000):
+        left, elapsed = work, 0.0
+        while True:
+            gap = rng.exponential(1 / rate)
+            if gap >= left:
+                break
+            elapsed += gap
+            left += rng.choice([0.05, 0.15]) - gap
+        lasted.append(elapsed + left)
+    share = rate * 0.1
+    assert np.mean(lasted) == pytest.approx(work / (1 - share), rel=0.01)
+    seen = np.var(lasted) / np.mean(lasted) ** 2
+    square = (0.05**2 + 0.15**2) / 2
+    found = latency.interference_variance(
+        np.array(rate), np.array(square), np.array(work), np.array(share)
+    )
+    assert found == pytest.approx(seen, rel=0.05)

@@ -44,7 +44,7 @@ def test_every_row_with_a_dimension_says_its_unit():
     assert all(unit in ("ms", "s") for unit in row(text, "TPOT mean")[1::2])
     assert all(unit == "kW" for unit in row(text, "IT power, peak")[1::2])
     assert all(cell.startswith("$") for cell in row(text, "$ an hour"))
-    assert all(unit == "J" for unit in row(text, "site energy / output token")[1::2])
+    assert all(unit == "J" for unit in row(text, "site J / output token")[1::2])
 
 
 def test_the_decomposition_is_spelled_out():
@@ -59,7 +59,7 @@ def test_the_decomposition_is_spelled_out():
 def test_a_policy_that_cannot_be_says_why_beside_the_others():
     found = made(objectives={"ttft_p99_s": 10.0, "tpot_p99_s": 0.009})
     text = shown(found)
-    assert row(text, "sequences decoding (batch)")[0] == "-"
+    assert row(text, "batch (sequences)")[0] == "-"
     assert "plain: one request alone misses tpot_p99 of chat" in text
     assert "none suffices" in text
 
