@@ -123,7 +123,7 @@ def defaults(forecast: Forecast, fleet: Fleet) -> tuple[Default, ...]:
 
 def _unset(record: BaseModel, prefix: str) -> list[tuple[str, str]]:
     found = []
-    for name, field in type(record).model_fields.items():
+    for name in type(record).model_fields:
         value = getattr(record, name)
         key = f"{prefix}{name}"
         if name not in record.model_fields_set and isinstance(value, BaseModel):
@@ -137,7 +137,6 @@ def _unset(record: BaseModel, prefix: str) -> list[tuple[str, str]]:
                 if isinstance(item, BaseModel):
                     label = getattr(item, "name", place)
                     found += _unset(item, f"{key}.{label}.")
-        assert field is not None
     return found
 
 
