@@ -193,6 +193,7 @@ def _sparse_after_dense(keys: Keys, layers: int) -> int:
     pattern = keys.whole_numbers("moe_layer_freq")
     if len(pattern) != layers or not set(pattern) <= {0, 1}:
         keys.complain("moe_layer_freq", f"needs a 0 or 1 for each of the {layers} layers")
+        return layers  # a stand-in that later rules can rest on
     return sum(pattern[first:])
 
 

@@ -289,6 +289,11 @@ def test_a_missing_tie_is_no_tie_in_these_families() -> None:
         ({**LLAMA_70B, "hidden_act": "gelu"}, "hidden_act", "only gated silu"),
         ({**MIXTRAL, "hidden_act": ["silu"]}, "hidden_act", "only gated silu"),
         ({**DEEPSEEK_V3, "attention_bias": True}, "attention_bias", "biases"),
+        (
+            {**DEEPSEEK_V3, "first_k_dense_replace": 0, "moe_layer_freq": [-1]},
+            "moe_layer_freq",
+            "needs a 0 or 1 for each",
+        ),
         ({"model_type": "kimi_k25"}, "text_config", "needs a mapping"),
         ({"model_type": "kimi_k25", "text_config": {}}, "text_config.model_type", "missing"),
         ([], "", "needs a mapping"),

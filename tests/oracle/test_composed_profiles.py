@@ -93,7 +93,9 @@ def test_llama_agrees_with_served_times_a_token(
 
 
 def test_long_answers_of_llama_agree_within_seven_percent() -> None:
-    # Prompts are one token in nine here, so that prefill hardly disturbs.
+    # Prompts are one token in nine here, so that prefill hardly disturbs. A bound on what was
+    # found, -6.5 to +2.8 %, not a prediction: with the cache's slope taken from context 1 instead
+    # of the two longest contexts, the worst row stands at 7.001 %.
     rows = np.array([row for row in LLAMA_SERVED if row[1] == 8192])
     steps = step_s(deployments.llama(), decode_load(rows[:, 2], 1024 + 4096, 1))
     np.testing.assert_allclose(1e3 * steps, rows[:, 3], rtol=0.07)
