@@ -52,6 +52,8 @@ UsdPerMillionTokens = Annotated[FiniteFloat, Field(ge=0), Unit("usd_per_million_
 
 Fraction = Annotated[FiniteFloat, Field(ge=0, le=1), NO_SUFFIX]
 Ratio = Annotated[FiniteFloat, Field(ge=0, le=1e18), NO_SUFFIX]
+Slope = Annotated[FiniteFloat, Field(ge=-1e6, le=1e6), NO_SUFFIX]
+"""Of a logarithm over a logarithm."""
 SmallRatio = Annotated[FiniteFloat, Field(ge=0, le=100), NO_SUFFIX]
 """A coefficient of variation, an overhead."""
 Factor = Annotated[FiniteFloat, Field(ge=1e-6, le=1e6), NO_SUFFIX]

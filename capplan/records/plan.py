@@ -17,6 +17,7 @@ from capplan.units import (
     PerSecond,
     Ratio,
     Seconds,
+    Slope,
     Tokens,
     TokensPerSecond,
     UsdPerHour,
@@ -67,8 +68,32 @@ class LatencyEstimate(Record):
     traffic_class: str
     quantity: Objective
     value_s: Seconds
+    low_s: Seconds | None = None
+    """Ends of the simulated value's 95 % interval; None where it is modelled or too rare."""
+    high_s: Seconds | None = None
     objective_s: Seconds | None
-    origin: Literal["modelled"] = "modelled"
+    origin: Literal["modelled", "simulated"] = "modelled"
+
+
+class BreakEven(Record):
+    """What drafts have to bring at one batch to be worth verifying."""
+
+    batch: Count
+    draft_tokens: Count
+    tokens_per_round: Ratio
+    """Below this a round is slower than decoding plainly at the same batch."""
+    acceptance: Fraction | None
+    """The chance, alike at every position, that brings as many; None where even 1 does not."""
+
+
+class Elasticity(Record):
+    """Part by which a replica's capacity changes for a small part of something else."""
+
+    of: Literal[
+        "objectives", "output_tokens", "prompt_tokens", "tokens_per_round", "step_s", "prefill_s"
+    ]
+    value: Slope
+    """d ln capacity / d ln of it; objectives are eased all together."""
 
 
 class OperatingPoint(Record):
@@ -130,9 +155,17 @@ class Service(Record):
     draft_ranges: tuple[DraftRange, ...]
     capacity_per_s: PerSecond
     """Highest rate at the peak's mix that keeps every objective."""
+    capacity_origin: Literal["modelled", "simulated"] = "modelled"
+    screened_capacity_per_s: PerSecond
+    """What the balance alone gives, before it is held to a simulation."""
     at_capacity: OperatingPoint
     binding: Binding
     batch_limits: BatchLimits
+    elasticities: tuple[Elasticity, ...] = ()
+    break_even: tuple[BreakEven, ...] = ()
+    """By batch, for each draft length that runs."""
+    undrafted_classes: tuple[str, ...] = ()
+    """Classes that go without speculation beside others that draft."""
 
 
 class Sizing(Record):
