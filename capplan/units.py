@@ -26,6 +26,7 @@ NO_SUFFIX = Unit("")
 """Marks dimensionless numbers: fractions, ratios, factors."""
 
 Seconds = Annotated[FiniteFloat, Field(ge=0, le=1e10), Unit("s")]
+SignedSeconds = Annotated[FiniteFloat, Field(ge=-1e10, le=1e10), Unit("s")]
 PositiveSeconds = Annotated[FiniteFloat, Field(ge=1e-9, le=1e10), Unit("s")]
 Watts = Annotated[FiniteFloat, Field(ge=0, le=1e24), Unit("w")]
 GpuWatts = Annotated[FiniteFloat, Field(ge=0, le=1e6), Unit("w")]

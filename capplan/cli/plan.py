@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from capplan.cli.inputs import DEFAULT_FLEET, Format, Inputs, located, policies, read_all
+from capplan.cli.simulated import DEFAULT_SEED, Pools, stage, working
 
 if TYPE_CHECKING:
+    from capplan.planner.chain import Asked
     from capplan.records.forecast import Forecast
     from capplan.records.plan import Plan, Portfolio
 
@@ -36,6 +38,17 @@ def plan(
             "Default: plain, always and by-load where a profile has a drafter.",
         ),
     ] = None,
+    pools: Annotated[
+        Pools,
+        typer.Option(show_choices=True, help="Whether classes may be given replicas of their own."),
+    ] = Pools.auto,
+    screen: Annotated[
+        bool,
+        typer.Option("--screen", help="Do not simulate: quick, and not purchase-grade."),
+    ] = False,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32, help="Of the simulated requests.")
+    ] = DEFAULT_SEED,
     form: Annotated[
         Format, typer.Option("--format", help="What goes to stdout.", show_choices=True)
     ] = Format.table,
@@ -47,14 +60,16 @@ def plan(
     """Plan fleets for forecasts: GPUs, nodes, racks, kilowatts and dollars, by policy."""
     from capplan.errors import InputError
     from capplan.files.writer import write_text
+    from capplan.planner.chain import Asked
     from capplan.records.plan import Portfolio
 
-    asked = policies(policy)
+    asked = Asked(policies(policy), pools.value, None if screen else stage(seed))
     inputs = read_all(fleet, forecasts, profile or [])
     if output is not None:
         _check_output(output, inputs)
     try:
-        plans = tuple(_plan_one(forecast, inputs, asked) for forecast in inputs.forecasts)
+        with working("simulating" if asked.stage else "planning"):
+            plans = tuple(_plan_one(forecast, inputs, asked) for forecast in inputs.forecasts)
     except InputError as error:
         raise located(error, inputs.paths) from error
     portfolio = Portfolio(plans=plans)
@@ -78,7 +93,7 @@ def _check_output(output: Path, inputs: Inputs) -> None:
         raise InputError([Complaint("--output", "", "is one of the inputs", str(output))])
 
 
-def _plan_one(forecast: "Forecast", inputs: Inputs, asked: tuple[str, ...] | None) -> "Plan":
+def _plan_one(forecast: "Forecast", inputs: Inputs, asked: "Asked") -> "Plan":
     from capplan import __version__
     from capplan.planner.chain import plan as make_plan
 

@@ -2,17 +2,20 @@
 
 import enum
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from capplan.cli.inputs import DEFAULT_FLEET, Format, Inputs, located, policies, read_all
+from capplan.cli.simulated import DEFAULT_SEED, Pools, working
 
 if TYPE_CHECKING:
     from capplan.physics.engine import Engine, Outcome, Requests
-    from capplan.planner.trial import Arrivals
-    from capplan.records.forecast import Forecast
-    from capplan.records.simulation import Simulation
+    from capplan.planner.trial import Arrivals, Stage
+    from capplan.records.caveat import Caveat
+    from capplan.records.plan import Plan
+    from capplan.records.simulation import SimulatedPolicy, Simulation
 
 
 class Router(enum.StrEnum):
@@ -38,9 +41,21 @@ class _Setting:
         total = rate_per_s * self.replicas
         return simulate_fleet(engine, requests, total, self.replicas, self.router.value)
 
+    @property
+    def stage(self) -> "Stage":
+        """What the planner runs trials with."""
+        from capplan.planner.trial import Stage
+
+        return Stage(self.simulate, self.arrivals, self.seed)
+
 
 def simulate(
-    forecast: Annotated[str, typer.Argument(metavar="FORECAST", help="File, or shipped name.")],
+    forecast: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORECAST|PLAN", help="File or shipped name, or a plan kept with -o."
+        ),
+    ],
     profile: Annotated[
         list[str] | None,
         typer.Option("--profile", metavar="NAME|FILE", help="As in capplan plan; repeatable."),
@@ -49,9 +64,15 @@ def simulate(
         str, typer.Option(metavar="NAME|FILE", help="As in capplan plan.")
     ] = DEFAULT_FLEET,
     policy: Annotated[str | None, typer.Option(metavar="LIST", help="As in capplan plan.")] = None,
+    pools: Annotated[
+        Pools, typer.Option(show_choices=True, help="As in capplan plan.")
+    ] = Pools.shared,
     load: Annotated[
         str,
-        typer.Option(metavar="LIST", help="Rates to show, as parts of the predicted capacity."),
+        typer.Option(
+            metavar="LIST",
+            help="Rates to show, as parts of the predicted capacity; for a PLAN its own peak.",
+        ),
     ] = "0.5,0.8",
     arrivals: Annotated[
         str, typer.Option(metavar="KIND", help="poisson, or gamma:CV for gaps with that spread.")
@@ -62,23 +83,20 @@ def simulate(
     router: Annotated[Router, typer.Option(show_choices=True)] = Router.round_robin,
     seed: Annotated[
         int, typer.Option(min=0, max=2**32, help="Of arrivals, lengths and acceptance.")
-    ] = 1,
+    ] = DEFAULT_SEED,
     form: Annotated[
         Format, typer.Option("--format", help="What goes to stdout.", show_choices=True)
     ] = Format.table,
 ) -> None:
-    """Simulate one replica at the peak's mix of requests, beside what the plan predicts of it."""
-    from capplan.errors import InputError
-
+    """Simulate a replica at the peak's mix of requests, beside what the plan predicts of it."""
     loads, drawn = _loads(load), _arrivals(arrivals)
     asked = policies(policy)
-    inputs = read_all(fleet, [forecast], profile or [])
-    try:
-        found = _simulation(
-            inputs.forecasts[0], inputs, asked, loads, _Setting(drawn, replicas, router, seed)
-        )
-    except InputError as error:
-        raise located(error, inputs.paths) from error
+    setting = _Setting(drawn, replicas, router, seed)
+    if forecast.endswith(".json"):
+        found = _of_plan(forecast, profile or [], asked, setting)
+    else:
+        inputs = read_all(fleet, [forecast], profile or [])
+        found = _of_forecast(inputs, asked, pools, loads, setting)
     if form is Format.json:
         typer.echo(found.model_dump_json(indent=2))
     else:
@@ -121,36 +139,110 @@ def _loads(text: str) -> tuple[float, ...]:
     return tuple(loads)
 
 
-def _simulation(
-    forecast: "Forecast",
+def _of_forecast(
     inputs: Inputs,
     asked: tuple[str, ...] | None,
+    pools: Pools,
     loads: tuple[float, ...],
     setting: _Setting,
 ) -> "Simulation":
-    from rich.console import Console
-    from rich.progress import track
-
-    from capplan import __version__
-    from capplan.planner.chain import outcomes
+    """Policies planned by the balance alone, and their replicas simulated."""
+    from capplan.errors import InputError
+    from capplan.planner.chain import Asked, outcomes
     from capplan.planner.comparison import compare
+    from capplan.records.simulation import SimulatedPolicy
+
+    forecast = inputs.forecasts[0]
+    try:
+        with working("simulating"):
+            planned, caveats = outcomes(
+                forecast, inputs.profiles_of(forecast), inputs.fleet, Asked(asked, pools.value)
+            )
+            found = tuple(
+                SimulatedPolicy(
+                    policy=one.plan.policy,
+                    infeasible=one.plan.infeasible,
+                    pools=tuple(compare(pool, loads, setting.stage) for pool in one.pools),
+                )
+                for one in planned
+            )
+    except InputError as error:
+        raise located(error, inputs.paths) from error
+    return _simulation(forecast.name, forecast.model, setting, found, caveats)
+
+
+def _of_plan(
+    name: str, profiles: list[str], asked: tuple[str, ...] | None, setting: _Setting
+) -> "Simulation":
+    """A kept plan's replicas simulated at its own peak, beside what the plan says of them."""
+    from capplan.files.catalogue import find
+    from capplan.files.reader import read
+    from capplan.planner.comparison import compare_points
+    from capplan.planner.replanned import pools_of
+    from capplan.records.profile import Profile
+    from capplan.records.simulation import SimulatedPolicy
+
+    plan = _kept(Path(name))
+    used = {pool.service.profile for policy in plan.policies for pool in policy.pools}
+    given = [read(find("profiles", one), Profile) for one in profiles]
+    known = {one.name: one for one in given}
+    known |= {one: read(find("profiles", one), Profile) for one in sorted(used - set(known))}
+    found = []
+    with working("simulating"):
+        for policy in plan.policies:
+            if asked is not None and policy.policy not in asked:
+                continue
+            pools = pools_of(policy, plan.demand, known)
+            found.append(
+                SimulatedPolicy(
+                    policy=policy.policy,
+                    infeasible=policy.infeasible,
+                    pools=tuple(
+                        compare_points(
+                            pool, one.service.capacity_per_s, [one.at_peak], setting.stage
+                        )
+                        for pool, one in zip(pools, policy.pools, strict=True)
+                    ),
+                )
+            )
+    return _simulation(plan.forecast, plan.model, setting, tuple(found), [])
+
+
+def _kept(path: Path) -> "Plan":
+    """The one plan of a file.
+
+    Raises:
+        InputError: There is no such file, it is no plan, or it holds several.
+    """
+    from capplan.errors import Complaint, InputError
+    from capplan.files.reader import read
+    from capplan.records.plan import Portfolio
+
+    plans = read(path, Portfolio).plans
+    if len(plans) != 1:
+        rule = "must hold one plan to be simulated"
+        raise InputError([Complaint(str(path), "plans", rule, str(len(plans)))])
+    return plans[0]
+
+
+def _simulation(
+    forecast: str,
+    model: str,
+    setting: _Setting,
+    found: "tuple[SimulatedPolicy, ...]",
+    caveats: "list[Caveat]",
+) -> "Simulation":
+    from capplan import __version__
     from capplan.records.simulation import Simulation
     from capplan.simulator.jit import compiled
 
-    planned, caveats = outcomes(forecast, inputs.profiles_of(forecast), inputs.fleet, asked)
-    screen = Console(stderr=True)
-    shown = track(
-        planned, "simulating", console=screen, transient=True, disable=not screen.is_terminal
-    )
     return Simulation(
         capplan=__version__,
-        forecast=forecast.name,
-        model=forecast.model,
+        forecast=forecast,
+        model=model,
         seed=setting.seed,
         compiled=compiled(),
-        policies=tuple(
-            compare(one, loads, setting.simulate, setting.arrivals, setting.seed) for one in shown
-        ),
+        policies=found,
         caveats=tuple(caveats),
     )
 

@@ -68,6 +68,37 @@ def shifted_shares(shares: ArrayLike, shift: float) -> Array:
     return np.cumprod(np.clip(chance + shift, 0.0, 1.0))
 
 
+def constant_chance(tokens_per_round: ArrayLike, draft_tokens: int) -> Array:
+    r"""Chance of a draft to be kept, alike at every position, that brings these tokens a round.
+
+    Says what would have to be reached, not what drafters do: theirs differs from one position to
+    the next.
+
+    Args:
+        tokens_per_round: Tokens wanted. [...]
+        draft_tokens: Drafts a round, one or more. [tokens]
+
+    Returns:
+        The root a of :math:`1 + a + \dots + a^\gamma = (1 - a^{\gamma + 1}) / (1 - a) = A`; 0 where
+        one token is enough, NaN where draft_tokens + 1 are not. [...]
+
+    Source:
+        Inverse of equation 1 of Leviathan, Kalman and Matias, 2023.
+
+    >>> constant_chance([1.5, 0.9, 2.1], draft_tokens=1).tolist()
+    [0.5, 0.0, nan]
+    """
+    wanted = np.asarray(tokens_per_round, dtype=float)
+    low, high = np.zeros_like(wanted), np.ones_like(wanted)
+    # The sum rises with the chance: fifty halvings leave nothing of the bracket.
+    for _ in range(50):
+        middle = (low + high) / 2
+        enough = np.polyval(np.ones(draft_tokens + 1), middle) >= wanted
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    known = np.where(wanted <= draft_tokens + 1, high, np.nan)
+    return np.where(wanted <= 1, 0.0, known)
+
+
 def mixed_tokens_per_round(tokens: ArrayLike, rounds: ArrayLike) -> Array:
     """Tokens per round of a mix: slow classes hold more rounds, so the mean is harmonic.
 

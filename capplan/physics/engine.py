@@ -95,38 +95,64 @@ class Requests:
 class Outcome:
     """What happened to each request, and to the engine over time.
 
+    What of `decode_s` is neither target, drafting nor interference was lost to preemption: from
+    the loss of the cache to the token that ends its recomputation.
+
     Attributes:
+        arrival_s: When the request came. [requests]
         ttft_s: Arrival to first token. [requests]
         decode_s: First token to last. [requests]
         queue_s: Arrival to the step that takes up the prompt's first chunk. [requests]
         prefill_alone_s: What the prompt's chunks would have taken on an idle engine. [requests]
         preemptions: Times the request lost its cache. [requests]
+        target_s: Part of decode_s in steps of the target. [requests]
+        draft_s: Part of it in drafting. [requests]
+        interference_s: Part of it in the prefill chunks of others. [requests]
+        rounds: Steps while the request decoded. [requests]
         mean_batch: Over time, idle time included.
         rounds_by_batch: Steps run at each number of decoding sequences. [N + 1]
         time_by_batch_s: Time spent at each. [N + 1]
         gap_edges_s: Edges of the histogram of step durations, rising. [bins + 1]
         gaps: Gaps between chunks that streams saw, by duration. [bins]
-        target_s: Time of the target's steps seen by decoding sequences, summed over them.
-        draft_s: The same of drafting.
-        interference_s: The same of prefill chunks.
         makespan_s: First arrival to last token.
     """
 
+    arrival_s: Array
     ttft_s: Array
     decode_s: Array
     queue_s: Array
     prefill_alone_s: Array
     preemptions: Indices
+    target_s: Array
+    draft_s: Array
+    interference_s: Array
+    rounds: Indices
     mean_batch: float
     rounds_by_batch: Array
     time_by_batch_s: Array
     gap_edges_s: Array
     gaps: Array
-    target_s: float
-    draft_s: float
-    interference_s: float
     makespan_s: float
+
+    def per_s(self, amounts: Array, from_s: float, to_s: float) -> float:
+        """What finished requests add up to a second, such as their output tokens.
+
+        Args:
+            amounts: Of each request. [requests]
+            from_s: Those that finish after this
+            to_s: and until this are counted.
+        """
+        end_s = self.arrival_s + self.ttft_s + self.decode_s
+        inside = (end_s > from_s) & (end_s <= to_s)
+        return float(amounts[inside].sum() / (to_s - from_s))
 
 
 Simulate = Callable[[Engine, Requests, float], Outcome]
 """Runs requests at a rate [1/s] through one engine, first come first served."""
+
+SimulateSplit = Callable[[Engine, Engine, Requests, float, int | None, Array], Outcome]
+"""Runs requests at a rate [1/s] through a number of prefill engines, None for as many as it takes
+that none waits, and one decode replica; contexts take the last argument to travel [s]."""
+
+Starts = Callable[[Array, Array, int], Array]
+"""When each customer's service starts: from arrivals [s], services [s] and the servers."""

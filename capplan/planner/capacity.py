@@ -1,6 +1,6 @@
 """The highest rate at which one replica keeps every objective, and what stops it there."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from capplan.physics.surface import Array
 from capplan.planner import latencies
 from capplan.planner.latencies import Estimates
 from capplan.planner.service import Replica
+from capplan.records.forecast import Objective
 from capplan.records.plan import Binding, Demand, DraftRange
 
 
@@ -81,6 +82,14 @@ class Curve:
         """Values at each batch for the variant that runs there. [M, V, B] to [M, B]."""
         return follow(values, self.variant)
 
+    def calibrated(self, factors: Array) -> Self:
+        """The curve with each constraint's use multiplied, as simulations found it to be.
+
+        Args:
+            factors: Use as simulated over use as modelled. [constraints]
+        """
+        return replace(self, used=self.used * factors[:, None, None])
+
 
 @dataclass(frozen=True)
 class Capacity:
@@ -137,20 +146,29 @@ def constraints(replica: Replica, demand: Demand, estimates: Estimates) -> tuple
             latencies.prefill_utilisation(replica),
         ),
     ]
+    if replica.load.handover is not None:
+        found.append(
+            Constraint(
+                Binding(kind="network", text="contexts come faster than the network carries them"),
+                latencies.network_utilisation(replica),
+            )
+        )
     for place, traffic in enumerate(demand.classes):
         for objective, limit_s in traffic.objectives.items():
             found.append(
-                Constraint(
-                    Binding(
-                        kind="objective",
-                        traffic_class=traffic.name,
-                        quantity=objective,
-                        text=f"{objective.removesuffix('_s')} of {traffic.name}",
-                    ),
-                    estimates[place, objective] / limit_s,
-                )
+                Constraint(broken(traffic.name, objective), estimates[place, objective] / limit_s)
             )
     return tuple(found)
+
+
+def broken(traffic_class: str, objective: Objective) -> Binding:
+    """An objective that stops a replica."""
+    return Binding(
+        kind="objective",
+        traffic_class=traffic_class,
+        quantity=objective,
+        text=f"{objective.removesuffix('_s')} of {traffic_class}",
+    )
 
 
 def capacity(curve: Curve) -> Capacity:

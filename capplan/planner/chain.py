@@ -1,31 +1,50 @@
 """The steps in order: forecast, profiles and fleet to a plan."""
 
+from dataclasses import dataclass
+
 from capplan.errors import Complaint, InfeasibleError, InputError
 from capplan.physics import memory
-from capplan.planner import coverage, decision, origins
-from capplan.planner.candidate import Candidate, Outcome, plan_policy
+from capplan.planner import coverage, decision, grading, origins
+from capplan.planner.candidate import Candidate
+from capplan.planner.demand import busiest_intervals
 from capplan.planner.demand import demand as demand_of
 from capplan.planner.placement import node_for
+from capplan.planner.policy_plan import Outcome, plan_policy
+from capplan.planner.pool import Pool
+from capplan.planner.search import Pooling, Search
+from capplan.planner.trial import Stage
 from capplan.records.caveat import Caveat
 from capplan.records.fleet import Fleet
 from capplan.records.forecast import Forecast
-from capplan.records.plan import Demand, Plan, PolicyPlan
+from capplan.records.plan import Demand, Plan
 from capplan.records.profile import Profile
 
 POLICIES = ("plain", "always", "by-load")
 
+Deployment = tuple[Profile, str | None]
+"""A profile and one of its drafters, or none."""
 
-def outcomes(
-    forecast: Forecast, profiles: list[Profile], fleet: Fleet, policies: tuple[str, ...] | None
-) -> tuple[list[Outcome], list[Caveat]]:
-    """Each policy at the best of the profiles and drafters given, and what could not be used.
 
-    Args:
-        forecast: The traffic.
-        profiles: Candidates, at least one.
-        fleet: The hardware and its rules.
+@dataclass(frozen=True)
+class Asked:
+    """How to plan, beside the inputs.
+
+    Attributes:
         policies: Such as plain, always:3, by-load; None plans plain, always and by-load, or plain
             alone where no profile has a drafter.
+        pooling: Whether classes may be parted into pools.
+        stage: To simulate with; None to go by the balance alone.
+    """
+
+    policies: tuple[str, ...] | None = None
+    pooling: Pooling = "auto"
+    stage: Stage | None = None
+
+
+def outcomes(
+    forecast: Forecast, profiles: list[Profile], fleet: Fleet, asked: Asked
+) -> tuple[list[Outcome], list[Caveat]]:
+    """Each policy at its best deployment and pools, and what could not be used.
 
     Raises:
         InputError: The inputs do not belong together, or ask for what was not measured.
@@ -33,72 +52,79 @@ def outcomes(
     """
     _check_models(forecast, profiles)
     demand = demand_of(forecast)
-    asked = policies or _default_policies(profiles)
-    candidates, refused = _candidates(profiles, demand, fleet, asked)
-    found = [_best(policy, candidates, forecast, fleet) for policy in asked]
+    policies = asked.policies or _default_policies(profiles)
+    usable, refused = _deployments(profiles, demand, fleet, policies)
+    by_gpu = [
+        Search(demand, deployments, fleet.rules, asked.stage, asked.pooling)
+        for deployments in _by_gpu(usable)
+    ]
+    found = [_best(policy, by_gpu, forecast, fleet) for policy in policies]
     if all(one.plan.infeasible is not None for one in found):
-        raise InfeasibleError(_all_infeasible(forecast, [one.plan for one in found]))
-    return found, [*_undrafted(profiles, policies), *refused]
+        raise InfeasibleError(_all_infeasible(forecast, found))
+    return found, [*_undrafted(profiles, asked.policies), *refused]
 
 
 def plan(
-    forecast: Forecast,
-    profiles: list[Profile],
-    fleet: Fleet,
-    policies: tuple[str, ...] | None,
-    program: str,
+    forecast: Forecast, profiles: list[Profile], fleet: Fleet, asked: Asked, program: str
 ) -> Plan:
-    """Plans a forecast on a fleet; arguments and errors as in `outcomes`.
+    """Plans a forecast on a fleet; errors as in `outcomes`.
 
     Args:
         forecast: The traffic.
-        profiles: Candidates.
-        fleet: The hardware.
-        policies: To compare.
+        profiles: Candidates, at least one.
+        fleet: The hardware and its rules.
+        asked: Policies, pools, simulation.
         program: Version of capplan.
     """
-    found, refused = outcomes(forecast, profiles, fleet, policies)
+    found, refused = outcomes(forecast, profiles, fleet, asked)
     plans = tuple(outcome.plan for outcome in found)
-    used = list({id(o.candidate): o.candidate for o in found if o.plan.service}.values())
-    in_use = list({c.replica.profile.name: c.replica.profile for c in used}.values())
+    pools = [pool for outcome in found for pool in outcome.pools]
+    in_use = list({p.candidate.replica.profile.name: _profile(p) for p in pools}.values())
     return Plan(
         capplan=program,
         forecast=forecast.name,
         model=forecast.model,
         fleet=fleet.name,
-        purchase_grade=False,
-        demand=used[0].demand,
+        purchase_grade=grading.purchase_grade(in_use, asked.stage),
+        grade=grading.grade(in_use, asked.stage),
+        seed=None if asked.stage is None else asked.stage.seed,
+        demand=demand_of(forecast),
         policies=plans,
         verdict=decision.verdict(found),
         origins=origins.origins(forecast, {p.name: p for p in in_use}, fleet, plans),
         defaults=origins.defaults(forecast, fleet),
         caveats=_distinct(
-            *_tail_caveats(in_use),
+            *grading.caveats(in_use, found, asked.stage),
             *refused,
             *origins.caveats(forecast, fleet, in_use),
-            *(caveat for candidate in used for caveat in _coverage(candidate)),
+            *(caveat for one in pools for caveat in _coverage(one.candidate)),
         ),
     )
 
 
-def _candidates(
+def _profile(one: Pool) -> Profile:
+    return one.candidate.replica.profile
+
+
+def _deployments(
     profiles: list[Profile], demand: Demand, fleet: Fleet, policies: tuple[str, ...]
-) -> tuple[list[Candidate], list[Caveat]]:
+) -> tuple[list[Deployment], list[Caveat]]:
     """Every profile with every drafter that can be planned with, and why others cannot.
 
     Raises:
         InputError, InfeasibleError: None can.
     """
     speculative = any(policy != "plain" for policy in policies)
-    candidates, refusals = [], []
+    usable, refusals = [], []
     for profile in profiles:
         for drafter in profile.drafters if speculative and profile.drafters else [None]:
             try:
                 _check_fits(profile, fleet)
-                candidates.append(Candidate.of(profile, drafter, demand))
+                Candidate.of(profile, drafter, busiest_intervals(demand))
+                usable.append((profile, drafter))
             except (InputError, InfeasibleError) as error:
                 refusals.append((profile, drafter, error))
-    if not candidates:
+    if not usable:
         raise _all_refused([error for _, _, error in refusals])
     caveats = [
         Caveat(
@@ -107,7 +133,13 @@ def _candidates(
         )
         for profile, drafter, error in refusals
     ]
-    return candidates, caveats
+    return usable, caveats
+
+
+def _by_gpu(usable: list[Deployment]) -> list[list[Deployment]]:
+    """Deployments apart by the GPU they run on: the pools of one plan share hardware."""
+    kinds = dict.fromkeys(profile.deployment.gpu for profile, _ in usable)
+    return [[one for one in usable if one[0].deployment.gpu == gpu] for gpu in kinds]
 
 
 def _all_refused(errors: list[InputError | InfeasibleError]) -> InputError | InfeasibleError:
@@ -127,10 +159,14 @@ def _distinct(*caveats: Caveat) -> tuple[Caveat, ...]:
     return tuple({(c.about, c.text): c for c in caveats}.values())
 
 
-def _best(policy: str, candidates: list[Candidate], forecast: Forecast, fleet: Fleet) -> Outcome:
-    """The policy on the candidate that needs fewest GPUs, watts deciding between equals."""
-    fitting = [c for c in candidates if policy == "plain" or c.replica.drafter is not None]
-    if not fitting:
+def _best(policy: str, by_gpu: list[Search], forecast: Forecast, fleet: Fleet) -> Outcome:
+    """The policy on the GPU of which it needs fewest, watts deciding between equals."""
+    found = [
+        plan_policy(policy, pools, search, fleet, forecast.scenarios)
+        for search in by_gpu
+        if (pools := search.pools(policy))
+    ]
+    if not found:
         raise InputError(
             [
                 Complaint(
@@ -141,7 +177,7 @@ def _best(policy: str, candidates: list[Candidate], forecast: Forecast, fleet: F
                 )
             ]
         )
-    return min((plan_policy(policy, c, fleet, forecast.scenarios) for c in fitting), key=_rank)
+    return min(found, key=_rank)
 
 
 def _rank(outcome: Outcome) -> tuple[bool, int, float]:
@@ -183,23 +219,11 @@ def _check_fits(profile: Profile, fleet: Fleet) -> None:
         )
 
 
-def _all_infeasible(forecast: Forecast, plans: list[PolicyPlan]) -> str:
-    lines = [f"  {outcome.policy}: {outcome.infeasible}" for outcome in plans]
+def _all_infeasible(forecast: Forecast, found: list[Outcome]) -> str:
+    lines = [f"  {outcome.plan.policy}: {outcome.plan.infeasible}" for outcome in found]
     return "\n".join(
         [f"forecast {forecast.name}: no fleet of any size keeps the objectives", *lines]
     )
-
-
-def _tail_caveats(profiles: list[Profile]) -> list[Caveat]:
-    return [
-        Caveat(
-            about="latency percentiles",
-            text=f"modelled from means, simple queues and the tail factor of {profile.name} "
-            f"({profile.tail.origin.kind}); not simulated, so not purchase-grade. For p99 of "
-            "short answers beside long prompts, simulations gave as little as half the rate",
-        )
-        for profile in profiles
-    ]
 
 
 def _undrafted(profiles: list[Profile], policies: tuple[str, ...] | None) -> list[Caveat]:

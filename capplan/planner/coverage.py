@@ -16,17 +16,34 @@ _STEP = ("batch", "context_tokens", "query_tokens")
 def complaints(profile: Profile, demand: Demand, load: Load, surfaces: Surfaces) -> list[Complaint]:
     """Tables with holes inside, and contexts and prompts beyond the measured ones."""
     found = _tables(profile, surfaces)
-    for place, traffic in enumerate(demand.classes):
-        longest = surfaces.prefill.axes[1][-1]
-        if traffic.max_prompt_tokens > longest:
-            key = f"classes.{place}.input_tokens.max_tokens"
-            what, asked = "prompts were measured", traffic.max_prompt_tokens
-            found.append(_beyond(profile, demand, key, what, longest, asked))
+    found += _prompts(profile, demand, "prompts were measured", surfaces.prefill.axes[1][-1])
+    if load.handover is not None:
+        there, held = load.handover.profile, "a prefill engine's cache holds prompts"
+        longest = load.handover.surfaces.prefill.axes[1][-1]
+        found += _prompts(there, demand, "prompts were measured", longest)
+        found += _prompts(there, demand, held, there.memory.kv_capacity_tokens)
+    for place in range(len(demand.classes)):
         resident = float(load.resident_tokens[place])
         if resident > (known := surfaces.step.axes[1][-1]):
             key, what = f"classes.{place}.input_tokens", "mean contexts were measured"
             found.append(_beyond(profile, demand, key, what, known, resident))
-    return found
+    return list(dict.fromkeys(found))
+
+
+def _prompts(profile: Profile, demand: Demand, what: str, most: float) -> list[Complaint]:
+    """Prompts that may be longer than what is known."""
+    return [
+        _beyond(
+            profile,
+            demand,
+            f"classes.{place}.input_tokens.max_tokens",
+            what,
+            most,
+            traffic.max_prompt_tokens,
+        )
+        for place, traffic in enumerate(demand.classes)
+        if traffic.max_prompt_tokens > most
+    ]
 
 
 def _tables(profile: Profile, surfaces: Surfaces) -> list[Complaint]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from capplan.planner.candidate import Outcome
-from capplan.planner.tie import tokens_per_round_at_tie
-from capplan.records.plan import OperatingPoint, PolicyPlan, Verdict
+from capplan.planner.policy_plan import Outcome
+from capplan.planner.tie import gpus_unrounded, tokens_per_round_at_tie
+from capplan.records.plan import OperatingPoint, PolicyPlan, PoolPlan, Verdict
 
 
 def verdict(outcomes: Sequence[Outcome]) -> Verdict:
@@ -35,9 +35,18 @@ def _bought(plan: PolicyPlan) -> int:
     return plan.placement.gpus
 
 
+def _main(plan: PolicyPlan) -> PoolPlan:
+    """The pool with most GPUs, of those that draft at the peak if any does."""
+    drafting = [pool for pool in plan.pools if pool.at_peak.draft_tokens > 0]
+    return max(drafting or plan.pools, key=_gpus_of)
+
+
+def _gpus_of(pool: PoolPlan) -> int:
+    return pool.sizing.replicas * pool.service.gpus_per_replica
+
+
 def _peak(plan: PolicyPlan) -> OperatingPoint:
-    assert plan.at_peak is not None
-    return plan.at_peak
+    return _main(plan).at_peak
 
 
 def _speculate(best: Outcome, plain: Outcome) -> Verdict:
@@ -71,7 +80,12 @@ def _stay_plain(plain: Outcome, rival: Outcome) -> Verdict:
 def _still_faster(plain: PolicyPlan, rival: PolicyPlan) -> str:
     """Latency that speculation would buy where it buys no GPUs."""
     slow, fast = (
-        max(e.value_s for e in _peak(plan).latencies if e.quantity == "tpot_p99_s")
+        max(
+            estimate.value_s
+            for pool in plan.pools
+            for estimate in pool.at_peak.latencies
+            if estimate.quantity == "tpot_p99_s"
+        )
         for plan in (plain, rival)
     )
     if fast >= 0.95 * slow:
@@ -81,7 +95,7 @@ def _still_faster(plain: PolicyPlan, rival: PolicyPlan) -> str:
 
 def _flips_plain(plain: Outcome, rival: Outcome) -> str:
     now = _peak(rival.plan).tokens_per_round
-    more = _requests_per_gpu(rival) / _requests_per_gpu(plain)
+    more = gpus_unrounded(plain) / gpus_unrounded(rival)
     if more > 1:
         return (
             f"whole replicas, spares and minima hide that a GPU serves {more - 1:.0%} more "
@@ -94,12 +108,6 @@ def _flips_plain(plain: Outcome, rival: Outcome) -> str:
         f"a GPU serves more with speculation where a round brings over {tie:.2f} tokens "
         f"instead of {now:.2f}"
     )
-
-
-def _requests_per_gpu(outcome: Outcome) -> float:
-    service = outcome.plan.service
-    assert service is not None
-    return service.capacity_per_s / service.gpus_per_replica
 
 
 def _without_plain(best: PolicyPlan, plans: Sequence[PolicyPlan]) -> Verdict:
@@ -132,21 +140,23 @@ def _way(plan: PolicyPlan) -> str:
 
 def _reason(speculative: PolicyPlan, plain: PolicyPlan) -> str:
     """What a round brings and costs at the peak, and what binds each fleet."""
-    point = _peak(speculative)
-    assert speculative.service is not None
-    assert plain.service is not None
+    pool, point = _main(speculative), _peak(speculative)
     bound = (
-        f"plain is bound by {plain.service.binding.text}, "
-        f"{speculative.policy} by {speculative.service.binding.text}"
+        f"plain is bound by {_bindings(plain)}, {speculative.policy} by {_bindings(speculative)}"
     )
     if not _drafts(speculative):
         return f"at the peak's batch no draft length pays, so nothing is drafted there; {bound}"
+    where = "" if len(speculative.pools) == 1 else f"in the pool of {'+'.join(pool.classes)}, "
     return (
-        f"at the peak's batch of {point.batch:.0f} a round of {point.draft_tokens} drafts brings "
-        f"{point.tokens_per_round:.2f} tokens and costs "
+        f"{where}at the peak's batch of {point.batch:.0f}, a round of {point.draft_tokens} drafts "
+        f"brings {point.tokens_per_round:.2f} tokens and costs "
         f"{point.break_even_tokens_per_round:.2f} decode steps "
         f"(target efficiency {point.target_efficiency:.2f}{_edge(point)}); {bound}"
     )
+
+
+def _bindings(plan: PolicyPlan) -> str:
+    return " and ".join(dict.fromkeys(pool.service.binding.text for pool in plan.pools))
 
 
 def _edge(point: OperatingPoint) -> str:

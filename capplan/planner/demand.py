@@ -86,6 +86,22 @@ def interval_alone(demand: Demand, interval: int, factor: float = 1.0) -> Demand
     return demand.model_copy(update={"classes": classes})
 
 
+def of_classes(demand: Demand, places: tuple[int, ...]) -> Demand:
+    """Some of the classes."""
+    return demand.model_copy(update={"classes": tuple(demand.classes[p] for p in places)})
+
+
+def busiest_intervals(demand: Demand) -> Demand:
+    """The intervals that may decide a fleet's size: the busiest of all classes and of each."""
+    rates = np.array([traffic.rate_per_s for traffic in demand.classes])
+    busiest = sorted({int(rates.sum(axis=0).argmax()), *rates.argmax(axis=1).tolist()})
+    classes = tuple(
+        traffic.model_copy(update={"rate_per_s": tuple(line[busiest].tolist())})
+        for traffic, line in zip(demand.classes, rates, strict=True)
+    )
+    return demand.model_copy(update={"classes": classes})
+
+
 def output_tokens(demand: Demand) -> float:
     """Output tokens over the whole forecast."""
     return sum(

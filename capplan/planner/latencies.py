@@ -17,7 +17,11 @@ Estimates = dict[tuple[int, Objective], Array]
 PERCENTILES = dict(zip(("p50", "p90", "p95", "p99"), lengths.REPORTED, strict=True))
 
 
-_ALWAYS_SHOWN: tuple[Objective, ...] = ("ttft_p99_s", "tpot_p99_s", "chunk_gap_p99_s")
+_REPORTED = len(lengths.REPORTED)
+_INSTANT_S = 1e-12
+"""Stands for no time at all where a mean is divided by."""
+
+ALWAYS_SHOWN: tuple[Objective, ...] = ("ttft_p99_s", "tpot_p99_s", "chunk_gap_p99_s")
 
 
 def estimates(replica: Replica, demand: Demand) -> Estimates:
@@ -26,7 +30,7 @@ def estimates(replica: Replica, demand: Demand) -> Estimates:
     return {
         (place, objective): _estimate(replica, place, objective, gaps)
         for place, traffic in enumerate(demand.classes)
-        for objective in dict.fromkeys([*traffic.objectives, *_ALWAYS_SHOWN])
+        for objective in dict.fromkeys([*traffic.objectives, *ALWAYS_SHOWN])
     }
 
 
@@ -138,7 +142,20 @@ def _prompt_at(replica: Replica, probability: Array) -> Array:
 
 
 def _ttft_s(replica: Replica, place: int, percentile: float) -> Array:
-    """Residual round, wait behind other prompts, own chunks, wait for a slot."""
+    """Prefill elsewhere, if there, and what the replica adds."""
+    load, column = replica.load, lengths.REPORTED.index(percentile)
+    elsewhere = load.prefilled_s[place] + load.transfer_s[place]
+    means, tails = ttft_parts(replica, place, percentile)
+    before = np.asarray(lengths.WEIGHTS @ elsewhere), elsewhere[column - _REPORTED]
+    return latency.combined([before[0], *means], [before[1], *tails])
+
+
+def ttft_parts(replica: Replica, place: int, percentile: float) -> tuple[list[Array], list[Array]]:
+    """Means and percentiles of what a replica adds to the time to first token. Each [M, V, B].
+
+    Residual round, wait behind other prompts, own chunks, wait for a slot, and wait behind other
+    contexts on their way to the replica.
+    """
     prefill = replica.prefill
     column = lengths.REPORTED.index(percentile)
     own_mean = (
@@ -151,10 +168,25 @@ def _ttft_s(replica: Replica, place: int, percentile: float) -> Array:
     residual = replica.round_s
     behind = latency.queue_wait(percentile, prefill_utilisation(replica), *_prompt_service(replica))
     slot = latency.slot_wait(percentile, *_slots(replica))
-    return latency.combined(
-        [residual / 2, behind[0], own_mean, slot[0]],
-        [residual * percentile, behind[1], own_tail, slot[1]],
-    )
+    link = latency.queue_wait(percentile, network_utilisation(replica), *_transfer(replica))
+    means = [residual / 2, behind[0], own_mean, slot[0], link[0]]
+    return means, [residual * percentile, behind[1], own_tail, slot[1], link[1]]
+
+
+def network_utilisation(replica: Replica) -> Array:
+    """Part of the time in which contexts travel to the replica. [M, V, B].
+
+    At one they queue without end; nought if the replica processes prompts itself.
+    """
+    return np.asarray(replica.rate_per_s * _transfer(replica)[0])
+
+
+def _transfer(replica: Replica) -> tuple[Array, Array]:
+    """Mean and mean square of the time in which a context travels. [M, 1, 1]."""
+    load = replica.load
+    mean = load.shares @ (load.transfer_s @ lengths.WEIGHTS)
+    square = load.shares @ (load.transfer_s**2 @ lengths.WEIGHTS)
+    return np.maximum(mean, _INSTANT_S)[:, None, None], square[:, None, None]
 
 
 def _prompt_service(replica: Replica) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from capplan.physics import lengths, memory
 from capplan.physics.surface import Array
+from capplan.planner.handover import Handover
 from capplan.records.plan import Demand
 
 _SAME_MIX = 3
@@ -31,6 +32,10 @@ class Load:
         shares: Part of each class in each mix. [mixes, classes]
         mix_of_interval: Which mix an interval has. [intervals]
         rate_per_s: All classes together. [intervals]
+        handover: Where prompts are processed, if on other engines.
+        prefilled_s: What they take there, at each quantile; nought if the replica processes them
+            itself. [classes, nodes]
+        transfer_s: What their contexts then take to arrive. Same.
     """
 
     names: tuple[str, ...]
@@ -44,16 +49,30 @@ class Load:
     shares: Array
     mix_of_interval: NDArray[np.intp]
     rate_per_s: Array
+    handover: Handover | None
+    prefilled_s: Array
+    transfer_s: Array
 
     @classmethod
-    def of(cls, demand: Demand) -> Self:
-        """Arrays of a demand. An interval without traffic takes the mix of the whole."""
+    def of(cls, demand: Demand, handover: Handover | None = None) -> Self:
+        """Arrays of a demand. An interval without traffic takes the mix of the whole.
+
+        Args:
+            demand: The requests.
+            handover: Where prompts are processed; None for replicas that do it themselves. Else
+                they still run the last token of each, as vLLM's connectors have it.
+        """
         rates = np.array([traffic.rate_per_s for traffic in demand.classes])
-        prompt = np.array([traffic.prompt_tokens for traffic in demand.classes])
+        prompt = np.maximum([traffic.prompt_tokens for traffic in demand.classes], 1.0)
         output = np.array([traffic.output_tokens for traffic in demand.classes])
         reuse = np.array([[traffic.prefix_reuse] for traffic in demand.classes])
         # A prompt that is cached whole still has its last token processed.
         fresh = np.maximum(prompt * (1 - reuse), 1.0)
+        prefilled, transfer = np.zeros_like(fresh), np.zeros_like(fresh)
+        if handover is not None:
+            prefilled = handover.prefill_s(fresh, prompt - fresh)
+            transfer = handover.transfer_s(prompt)
+            fresh = np.ones_like(fresh)
         decode = np.maximum(output - 1, 0.0)
         residents = [
             memory.resident(p, d, lengths.WEIGHTS) for p, d in zip(prompt, decode, strict=True)
@@ -76,4 +95,11 @@ class Load:
             shares=mixes / mixes.sum(axis=1, keepdims=True),
             mix_of_interval=mix_of_interval.ravel(),
             rate_per_s=total,
+            handover=handover,
+            prefilled_s=prefilled,
+            transfer_s=transfer,
         )
+
+    def busiest_mix(self) -> int:
+        """The mix of the interval with most requests."""
+        return int(self.mix_of_interval[np.argmax(self.rate_per_s)])

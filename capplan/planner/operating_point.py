@@ -11,7 +11,12 @@ from capplan.records.plan import Demand, LatencyEstimate, OperatingPoint
 
 
 def operating_point(
-    curve: Curve, demand: Demand, estimates: Estimates, mix: int, rate_per_s: float
+    curve: Curve,
+    demand: Demand,
+    estimates: Estimates,
+    mix: int,
+    rate_per_s: float,
+    latencies: tuple[LatencyEstimate, ...] | None = None,
 ) -> OperatingPoint:
     """The balance at a rate that the curve reaches.
 
@@ -21,12 +26,13 @@ def operating_point(
         estimates: Of the curve's replica.
         mix: Which mix of classes.
         rate_per_s: Requests a second at this replica; at most the curve's capacity. [1/s]
+        latencies: To show instead of the modelled ones.
     """
     replica = curve.replica
     batch = float(batch_at(curve, mix, rate_per_s))
 
     def here(values: Array) -> float:
-        return _between(curve, mix, batch, values)
+        return between(curve, mix, batch, values)
 
     variant = int(curve.variant[np.abs(replica.batch - max(batch, 1.0)).argmin()])
     draft_tokens = replica.variants.draft_tokens[variant]
@@ -57,7 +63,7 @@ def operating_point(
         ),
         break_even_target_efficiency=edge if np.isfinite(edge) else None,
         speed_up_at_batch=float(drafting.speed_up(decode_s, verify_s + draft_s, tokens)),
-        latencies=_latencies(curve, demand, estimates, mix, batch),
+        latencies=latencies or _latencies(curve, demand, estimates, mix, batch),
     )
 
 
@@ -77,15 +83,22 @@ def _latencies(
         LatencyEstimate(
             traffic_class=demand.classes[place].name,
             quantity=quantity,
-            value_s=_between(curve, mix, batch, values),
+            value_s=between(curve, mix, batch, values),
             objective_s=demand.classes[place].objectives.get(quantity),
         )
         for (place, quantity), values in estimates.items()
     )
 
 
-def _between(curve: Curve, mix: int, batch: float, values: Array) -> float:
-    """Values of a mix at a batch; the batch below answers where the next has no finite value."""
+def between(curve: Curve, mix: int, batch: float, values: Array) -> float:
+    """Values of a mix at a batch; the batch below answers where the next has no finite value.
+
+    Args:
+        curve: Which variant runs at each batch.
+        mix: Which mix.
+        batch: Where to read.
+        values: [M, V, B]
+    """
     grid, line = curve.replica.batch, curve.follow(values)[mix]
     below = max(int(np.searchsorted(grid, batch * (1 + 1e-9), side="right")) - 1, 0)
     above = below + 1

@@ -7,7 +7,7 @@ from capplan.planner.surfaces import Surfaces
 from capplan.records.caveat import Caveat, Origin
 from capplan.records.fleet import Fleet
 from capplan.records.forecast import Forecast
-from capplan.records.plan import Default, OperatingPoint, OriginLine, PolicyPlan
+from capplan.records.plan import Default, OperatingPoint, OriginLine, PolicyPlan, PoolPlan
 from capplan.records.profile import Acceptance, Profile
 
 
@@ -19,28 +19,37 @@ def origins(
 ) -> tuple[OriginLine, ...]:
     """One line a quantity, profile by profile, for the profiles that the policies chose."""
     lines = [_traffic(forecast)]
-    used = {plan.service.profile: plan for plan in policies if plan.service is not None}
-    for name, plan in used.items():
-        lines += _profile_lines(profiles[name], plan)
+    pools = [pool for plan in policies for pool in plan.pools]
+    used = {pool.service.profile: pool for pool in pools}
+    for name, pool in used.items():
+        lines += _profile_lines(profiles[name], pool)
     drafters = {
-        (plan.service.profile, plan.service.drafter)
-        for plan in policies
-        if plan.service is not None and plan.service.drafter is not None
+        (pool.service.profile, pool.service.drafter)
+        for pool in pools
+        if pool.service.drafter is not None
     }
     for name, drafter in sorted(drafters):
         lines += _drafter_lines(forecast, profiles[name], str(drafter))
     return (
         *lines,
-        OriginLine(
-            quantity="latency percentiles",
-            kind="modelled",
-            text="from means, a stated tail factor and simple queues; not simulated",
-        ),
+        _percentiles(pools, list(profiles.values())),
         OriginLine(
             quantity="hardware, site, prices",
             kind="given",
             text=f"fleet {fleet.name}, which names a source for each number",
         ),
+    )
+
+
+def _percentiles(pools: list[PoolPlan], profiles: list[Profile]) -> OriginLine:
+    if all(pool.service.capacity_origin == "simulated" for pool in pools):
+        text = "requests run one by one through the step times above; other hours by the balance"
+        return OriginLine(quantity="latency percentiles", kind="simulated", text=text)
+    kinds = ", ".join(sorted({profile.tail.origin.kind for profile in profiles}))
+    return OriginLine(
+        quantity="latency percentiles",
+        kind="modelled",
+        text=f"from means, a stated tail factor ({kinds}) and simple queues; not simulated",
     )
 
 
@@ -54,15 +63,13 @@ def _traffic(forecast: Forecast) -> OriginLine:
     )
 
 
-def _profile_lines(profile: Profile, plan: PolicyPlan) -> list[OriginLine]:
-    assert plan.at_peak is not None
+def _profile_lines(profile: Profile, pool: PoolPlan) -> list[OriginLine]:
     lines = [
-        _step_line(profile, plan.at_peak),
+        _step_line(profile, pool.at_peak),
         _line("prefill and mixed steps", profile.mixed.origin or profile.origin),
         _line("memory", profile.memory.origin),
-        _line("tail factor", profile.tail.origin),
     ]
-    if plan.power is not None and profile.power is not None:
+    if profile.power is not None:
         lines.append(_line("power, idle and in steps", profile.power.origin))
     return lines
 

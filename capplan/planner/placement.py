@@ -1,6 +1,8 @@
 """Replicas to GPUs, whole nodes and whole racks."""
 
 import math
+from collections.abc import Iterable
+from itertools import pairwise
 
 from capplan.errors import Complaint, InfeasibleError, InputError
 from capplan.records.fleet import Fleet, Node
@@ -30,34 +32,52 @@ def node_for(fleet: Fleet, gpu: str) -> Node:
     )
 
 
-def placement(replicas: int, gpus_per_replica: int, fleet: Fleet, gpu: str) -> Placement:
+def placement(replicas: Iterable[tuple[int, int]], fleet: Fleet, gpu: str) -> Placement:
     """Puts replicas on nodes and nodes in racks, at nameplate power.
 
+    Args:
+        replicas: Of each pool: how many, and how many GPUs one takes.
+        fleet: The hardware.
+        gpu: The kind that all of them run on.
+
     Raises:
-        InputError: A replica does not divide into nodes, nor a node into replicas.
+        InputError: A replica does not divide into nodes.
         InfeasibleError: Not even one node may stand in a rack.
     """
     node = node_for(fleet, gpu)
-    if gpus_per_replica <= node.gpus:
-        per_node = node.gpus // gpus_per_replica
-        unrounded = replicas / per_node
-    elif gpus_per_replica % node.gpus == 0:
-        unrounded = float(replicas * (gpus_per_replica // node.gpus))
-    else:
-        raise InputError([_indivisible(fleet, node, gpus_per_replica)])
-    nodes = math.ceil(unrounded)
+    pools = list(replicas)
+    wrong = sorted({g for _, g in pools if g > node.gpus and g % node.gpus})
+    if wrong:
+        raise InputError([_indivisible(fleet, node, gpus) for gpus in wrong])
+    whole = sum(count * (gpus // node.gpus) for count, gpus in pools)
+    part, unrounded = _shared([(c, g) for c, g in pools if g < node.gpus], node.gpus)
+    nodes = whole + part
     per_rack = _nodes_per_rack(fleet, node)
-    used = replicas * gpus_per_replica
+    used = sum(count * gpus for count, gpus in pools)
     return Placement(
         gpus=nodes * node.gpus,
         gpus_in_replicas=used,
         gpus_stranded=nodes * node.gpus - used,
         nodes=nodes,
-        nodes_unrounded=unrounded,
+        nodes_unrounded=whole + unrounded,
         nodes_per_rack=per_rack,
         racks=math.ceil(nodes / per_rack),
         racks_unrounded=nodes / per_rack,
     )
+
+
+def _shared(pools: list[tuple[int, int]], gpus: int) -> tuple[int, float]:
+    """Nodes for replicas smaller than one, and unrounded.
+
+    Sizes that divide one another fill nodes without gaps whatever pool they serve; others keep
+    nodes of their own.
+    """
+    sizes = sorted({size for _, size in pools})
+    if all(larger % smaller == 0 for smaller, larger in pairwise([*sizes, gpus])):
+        unrounded = sum(count * size for count, size in pools) / gpus
+        return math.ceil(unrounded), unrounded
+    apart = [count / (gpus // size) for count, size in pools]
+    return sum(math.ceil(nodes) for nodes in apart), sum(apart)
 
 
 def _nodes_per_rack(fleet: Fleet, node: Node) -> int:

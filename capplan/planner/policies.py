@@ -5,51 +5,49 @@ from numpy.typing import NDArray
 
 from capplan.errors import Complaint, InputError
 from capplan.physics.surface import Array
-from capplan.planner.capacity import Constraint, Curve, capacity_of_mix
+from capplan.planner.capacity import Constraint, Curve
 from capplan.planner.service import Replica
 from capplan.records.plan import DraftRange
 
 _MOST_RANGES = 4
-_AS_GOOD = 0.995
-"""A draft table within half a percent of the best is as good: the simpler one goes first."""
 
 
-def choose(
-    policy: str, replica: Replica, constraints: tuple[Constraint, ...], peak_mix: int
-) -> Curve:
-    """The policy at its best on the peak's mix.
+def curves(policy: str, replica: Replica, constraints: tuple[Constraint, ...]) -> list[Curve]:
+    """Every way in which the policy could run, the simplest first.
 
     Args:
         policy: plain, always, always:N or by-load.
         replica: A replica with a drafter, or for plain one without.
         constraints: Its limits.
-        peak_mix: The mix by which a free choice is made.
 
     Raises:
         InputError: always:N asks for a draft length that the profile does not cover.
     """
     if policy == "plain":
-        return Curve.of(replica, constraints, _constant(replica, 0), loaded=False)
-    tables = _tables(policy, replica, peak_mix)
-    curves = [Curve.of(replica, constraints, table, loaded=True) for table in tables]
-    reached = [capacity_of_mix(curve, peak_mix)[0] for curve in curves]
-    good_enough = [rate >= _AS_GOOD * max(reached) for rate in reached]
-    return curves[good_enough.index(True)]
+        return [Curve.of(replica, constraints, _constant(replica, 0), loaded=False)]
+    tables = dict.fromkeys(_tables(policy, replica))
+    return [Curve.of(replica, constraints, table, loaded=True) for table in tables]
 
 
-def _tables(policy: str, replica: Replica, mix: int) -> list[tuple[DraftRange, ...]]:
+def _tables(policy: str, replica: Replica) -> list[tuple[DraftRange, ...]]:
     lengths = replica.variants.draft_tokens[1:]
     if policy == "always":
         return [_constant(replica, length) for length in lengths if length > 0]
     if policy.startswith("always:"):
         return [_constant(replica, _asked(policy, replica))]
-    greedy = [
-        _by_batch(replica, mix, replica.variants.tokens_per_round),
-        _by_batch(replica, mix, replica.variants.cautious_tokens_per_round),
-        _by_batch(replica, mix, replica.variants.unlucky_tokens_per_round),
-    ]
+    variants = replica.variants
     # With spread between requests the length that emits most tokens need not be the one that
-    # keeps a percentile: constants stand among the candidates.
+    # keeps a percentile: tables for the mean, for cautious and for unlucky requests, at the mix of
+    # the busiest interval, and constants.
+    mix = replica.load.busiest_mix()
+    greedy = [
+        _by_batch(replica, mix, tokens)
+        for tokens in (
+            variants.tokens_per_round,
+            variants.cautious_tokens_per_round,
+            variants.unlucky_tokens_per_round,
+        )
+    ]
     return greedy + [_constant(replica, length) for length in lengths]
 
 

@@ -1,5 +1,8 @@
 """Watts of a placement under its load, interval by interval."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,29 +12,33 @@ from capplan.planner.capacity import Curve
 from capplan.planner.demand import output_tokens
 from capplan.planner.operating_point import batch_at
 from capplan.planner.placement import node_for
+from capplan.planner.pool import Pool
 from capplan.records.fleet import Fleet, Gpu, Node
-from capplan.records.plan import Demand, Placement, PowerDraw, Sizing
+from capplan.records.plan import Demand, Placement, PowerDraw
 
 
 def power(
-    curve: Curve, demand: Demand, sizing: Sizing, placement: Placement, fleet: Fleet
+    pools: Sequence[Pool], demand: Demand, placement: Placement, fleet: Fleet
 ) -> PowerDraw | None:
     """Power with every bought replica running and sharing the load; None where watts are unknown.
 
     Only facility power and energy carry the site's PUE.
+
+    Args:
+        pools: All on the same kind of GPU.
+        demand: All classes.
+        placement: Of all pools.
+        fleet: The hardware.
     """
-    idle = curve.replica.profile.power
-    if idle is None or curve.replica.surfaces.power is None:
+    deployments = [pool.candidate.replica for pool in pools]
+    if any(r.profile.power is None or r.surfaces.power is None for r in deployments):
         return None
-    load = curve.replica.load
-    node = node_for(fleet, curve.replica.profile.deployment.gpu)
+    node = node_for(fleet, deployments[0].profile.deployment.gpu)
     gpu = fleet.gpus[node.gpu]
-    # The busiest minute goes last, as one more interval.
-    rates = np.append(load.rate_per_s, sizing.peak_rate_per_s) / sizing.replicas
-    mixes = np.append(load.mix_of_interval, load.mix_of_interval[sizing.peak_interval])
-    fleet_w = _it_w(_gpu_w(curve, idle.idle_w, mixes, rates), placement, node, gpu, idle.idle_w)
-    it_w, peak_w = fleet_w[:-1], float(fleet_w[-1])
-    mean_w = float(it_w.mean())
+    it_w = _it_w([_pool_w(pool, 1.0) for pool in pools], placement, node, gpu)
+    minute = demand.peak_minute_over_mean
+    busiest_w = _it_w([_pool_w(pool, minute) for pool in pools], placement, node, gpu)
+    peak_w, mean_w = float(busiest_w.max()), float(it_w.mean())
     energy_j = mean_w * fleet.site.pue * len(it_w) * demand.step_s
     return PowerDraw(
         it_w=tuple(it_w.tolist()),
@@ -44,6 +51,26 @@ def power(
         facility_energy_j=energy_j,
         facility_energy_j_per_token=energy_j / output_tokens(demand),
     )
+
+
+@dataclass(frozen=True)
+class _PoolWatts:
+    """GPUs of a pool, what one draws at rest, and what one draws over time. [intervals]."""
+
+    gpus: int
+    idle_w: float
+    gpu_w: Array
+
+
+def _pool_w(pool: Pool, factor: float) -> _PoolWatts:
+    """Watts of a pool with its rates multiplied."""
+    replica, sized = pool.candidate.replica, pool.sized
+    assert sized is not None
+    assert replica.profile.power is not None
+    idle_w = replica.profile.power.idle_w
+    rates = pool.load.rate_per_s * factor / sized.replicas
+    gpus = sized.replicas * replica.profile.deployment.gpus_per_replica
+    return _PoolWatts(gpus, idle_w, _gpu_w(pool.curve, idle_w, pool.load.mix_of_interval, rates))
 
 
 def _gpu_w(curve: Curve, idle_w: float, mixes: NDArray[np.intp], rates: Array) -> Array:
@@ -92,9 +119,12 @@ def _prefill_w(curve: Curve) -> Array:
     return power.at(chunk, power.axes[1][0])
 
 
-def _it_w(gpu_w: Array, placement: Placement, node: Node, gpu: Gpu, idle_w: float) -> Array:
+def _it_w(pools: list[_PoolWatts], placement: Placement, node: Node, gpu: Gpu) -> Array:
     """Watts of all nodes: GPUs in replicas, stranded GPUs at rest, and the rest of each node."""
-    stranded = placement.gpus_stranded * idle_w
-    use = np.clip((gpu_w - idle_w) / max(gpu.tdp_w - idle_w, 1.0), 0.0, 1.0)
+    stranded = placement.gpus_stranded * max(pool.idle_w for pool in pools)
+    gpus_w = np.sum([pool.gpus * pool.gpu_w for pool in pools], axis=0)
+    idle_w = sum(pool.gpus * pool.idle_w for pool in pools)
+    span_w = max(placement.gpus_in_replicas * gpu.tdp_w - idle_w, placement.gpus_in_replicas)
+    use = np.clip((gpus_w - idle_w) / span_w, 0.0, 1.0)
     others = node.other_idle_w + use * (node.other_load_w - node.other_idle_w)
-    return np.asarray(gpu_w * placement.gpus_in_replicas + stranded + others * placement.nodes)
+    return np.asarray(gpus_w + stranded + others * placement.nodes)

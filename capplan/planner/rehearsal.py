@@ -11,6 +11,7 @@ from capplan.physics.surface import Array
 from capplan.planner.candidate import Candidate
 from capplan.planner.capacity import Curve, largest_measured
 from capplan.planner.speculation import shares_of, tables
+from capplan.planner.surfaces import Surfaces
 from capplan.records.profile import Acceptance
 
 _STRATA = 32
@@ -32,24 +33,23 @@ def engine(curve: Curve, mix: int) -> Engine:
     context = _known_contexts(curve, largest, drafts)
     step = np.zeros((len(drafts), largest + 1, len(context)))
     draft_s = np.zeros((len(drafts), largest + 1))
-    chunk = np.zeros((len(drafts), largest + 1, len(surfaces.increment.axes[3])))
+    tokens = _chunk_tokens(surfaces)
+    chunk = np.zeros((len(drafts), largest + 1, len(tokens)))
     for place, draft_tokens in enumerate(drafts):
         step[place], draft_s[place] = _steps(curve, largest, context, draft_tokens)
         chunk[place] = _chunks(curve, mix, largest, draft_tokens)
-    # Where memory ran out at long contexts, the longest that every chunk was measured at stand in.
-    measured = np.isfinite(surfaces.prefill.values).all(axis=0)
-    own = surfaces.prefill.values[:, measured]
+    cached_tokens, own_s = surfaces.own_knots()
     return Engine(
         draft_tokens=np.array(drafts, dtype=np.int64),
         variant_by_batch=_variant_by_batch(curve, drafts, largest),
         context_tokens=context,
         step_s=step,
         draft_s=draft_s,
-        chunk_tokens=surfaces.increment.axes[3],
+        chunk_tokens=tokens,
         chunk_s=chunk,
         own_tokens=surfaces.prefill.axes[0],
-        own_cached_tokens=surfaces.prefill.axes[1][measured],
-        own_s=np.maximum(own - own[:, :1], 0.0),
+        own_cached_tokens=cached_tokens,
+        own_s=own_s,
         max_batched_tokens=replica.profile.limits.max_batched_tokens,
         cache_tokens=float(replica.cache_tokens[int(curve.variant[-1])]),
     )
@@ -80,10 +80,15 @@ def _steps(curve: Curve, largest: int, context: Array, draft_tokens: int) -> tup
     return step + draft_s[:, None], draft_s
 
 
+def _chunk_tokens(surfaces: Surfaces) -> Array:
+    """Knots of the chunk's size; 1 is one of them, for even that is a whole step when alone."""
+    return np.union1d(surfaces.increment.axes[3], [1.0])
+
+
 def _chunks(curve: Curve, mix: int, largest: int, draft_tokens: int) -> Array:
     """What prefill chunks add to a step, and at batch 0 what they take alone. [N + 1, P]."""
     surfaces = curve.replica.surfaces
-    tokens = surfaces.increment.axes[3]
+    tokens = _chunk_tokens(surfaces)
     context = float(curve.replica.context_tokens[mix].mean())
     batch = np.arange(1, largest + 1)[:, None]
     added = np.zeros((largest + 1, len(tokens)))
@@ -122,7 +127,8 @@ def requests(candidate: Candidate, curve: Curve, mix: int, arrival_s: Array, see
     fresh = np.zeros(len(arrival_s))
     for place, traffic in enumerate(candidate.demand.classes):
         here = np.flatnonzero(traffic_class == place)
-        prompt[here] = _drawn(np.array(traffic.prompt_tokens), _strata(len(here), rng))
+        drawn = _drawn(np.array(traffic.prompt_tokens), _strata(len(here), rng))
+        prompt[here] = np.maximum(drawn, 1.0)
         output[here] = np.rint(_drawn(np.array(traffic.output_tokens), _strata(len(here), rng)))
         stratum[here] = (_strata(len(here), rng) * _STRATA).astype(np.int64)
         fresh[here] = np.maximum(prompt[here] * (1 - traffic.prefix_reuse), 1.0)

@@ -13,6 +13,21 @@ _EXACT = 1e-9
 """Floating noise that must not buy a replica."""
 
 
+def unrounded(
+    load: Load, capacity_per_s: Array, peak_minute_over_mean: float, rules: Rules
+) -> Array:
+    """Replicas of each interval before rounding, headroom included. [intervals]."""
+    usable = capacity_per_s[load.mix_of_interval] * (1 - rules.headroom)
+    asked = load.rate_per_s * peak_minute_over_mean
+    # No number of replicas serves a mix of which one replica serves nothing.
+    return np.divide(asked, usable, out=np.where(asked > 0, np.inf, 0.0), where=usable > 0)
+
+
+def whole(unrounded: float, rules: Rules) -> int:
+    """Replicas that serve an interval."""
+    return max(math.ceil(unrounded - _EXACT), rules.min_replicas)
+
+
 def sizing(load: Load, capacity_per_s: Array, peak_minute_over_mean: float, rules: Rules) -> Sizing:
     """Replicas of each interval, and those that must be bought.
 
@@ -22,12 +37,11 @@ def sizing(load: Load, capacity_per_s: Array, peak_minute_over_mean: float, rule
         peak_minute_over_mean: Busiest minute over its interval's mean.
         rules: Headroom, spares, minimum.
     """
-    usable = capacity_per_s[load.mix_of_interval] * (1 - rules.headroom)
-    unrounded = load.rate_per_s * peak_minute_over_mean / usable
-    needed = [max(math.ceil(value - _EXACT), rules.min_replicas) for value in unrounded]
-    peak = int(np.argmax(unrounded))
+    exact = unrounded(load, capacity_per_s, peak_minute_over_mean, rules)
+    needed = [whole(value, rules) for value in exact]
+    peak = int(np.argmax(exact))
     return Sizing(
-        unrounded_by_interval=tuple(unrounded.tolist()),
+        unrounded_by_interval=tuple(exact.tolist()),
         replicas_by_interval=tuple(needed),
         peak_interval=peak,
         peak_rate_per_s=float(load.rate_per_s[peak]) * peak_minute_over_mean,

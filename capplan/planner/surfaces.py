@@ -89,6 +89,19 @@ class Surfaces:
         extra = self.prefill.at(chunk, cached_tokens) - self.prefill.at(chunk, base)
         return np.asarray(np.maximum(extra, 0.0) * np.asarray(tokens) / chunk)
 
+    def own_knots(self) -> tuple[Array, Array]:
+        """A prompt's own context, and what chunks of each size take more after it.
+
+        Where memory ran out at long contexts, the longest that every chunk was measured at stand
+        in.
+
+        Returns:
+            The contexts [H, tokens] and the times [chunk sizes, H, s].
+        """
+        measured = np.isfinite(self.prefill.values).all(axis=0)
+        own = self.prefill.values[:, measured]
+        return self.prefill.axes[1][measured], np.maximum(own - own[:, :1], 0.0)
+
     def draft_s(self, batch: ArrayLike, draft_tokens: int) -> Array:
         """Drafting of a round [s]; nought where nothing is drafted."""
         if draft_tokens == 0 or self.draft is None:

@@ -1,4 +1,4 @@
-"""A replica's load simulated: what each objective comes to, and the rate that keeps them all."""
+"""A replica's load simulated: requests drawn once, and what each objective comes to."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,29 +9,61 @@ from numpy.typing import NDArray
 
 from capplan.errors import Complaint, InputError
 from capplan.physics.engine import Engine, Outcome, Requests, Simulate
-from capplan.physics.percentiles import histogram_percentile
+from capplan.physics.percentiles import Percentile, histogram_percentile, percentile
 from capplan.physics.surface import Array
 from capplan.planner.candidate import Candidate
 from capplan.planner.capacity import Curve, capacity_of_mix
-from capplan.planner.latencies import PERCENTILES
+from capplan.planner.latencies import ALWAYS_SHOWN, PERCENTILES
 from capplan.planner.operating_point import batch_at
 from capplan.planner.rehearsal import engine, requests
 from capplan.records.forecast import Objective
-from capplan.records.plan import Demand
+from capplan.records.plan import Demand, LatencyEstimate
 
 Arrivals = Callable[[int, np.random.Generator], Array]
 """Arrival times of a number of requests, in mean gaps."""
 
 _WARM_UP, _COOL_DOWN = 0.15, 0.05
 """Parts of the requests, by arrival, that are not counted: the engine fills and drains."""
-_FEWEST = 20_000
 _PER_SEQUENCE = 40
 """Requests for each sequence of the batch: with fewer the engine is filling most of the time."""
-_RARE = 2_500
-"""Requests of the rarest class, enough for its 99th percentile."""
-_MOST_ROUNDS = 4e6
-"""Rounds of one run at most: where few sequences run at a time, fewer requests are drawn."""
-_TOLERANCE = 0.005
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many requests a run takes.
+
+    Attributes:
+        requests: At least.
+        rare: Of the rarest class, where the cap allows.
+        most_requests: At most.
+        most_rounds: At most: where few sequences run at a time, fewer requests are drawn.
+    """
+
+    requests: float
+    rare: float
+    most_requests: float
+    most_rounds: float
+
+
+QUICK = Effort(20_000, 2_500, 60_000, 4e6)
+"""Enough to rank alternatives that see the same requests."""
+THOROUGH = Effort(100_000, 60_000, 400_000, 4e7)
+"""Enough for a last rate that moves by less than three per cent between seeds."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What trials are run with.
+
+    Attributes:
+        simulate: Runs requests through an engine.
+        arrivals: Draws arrival times.
+        seed: Of all draws.
+    """
+
+    simulate: Simulate
+    arrivals: Arrivals
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -46,21 +78,21 @@ class Trial:
 
     @classmethod
     def of(
-        cls,
-        candidate: Candidate,
-        curve: Curve,
-        mix: int,
-        simulate: Simulate,
-        arrivals: Arrivals,
-        seed: int,
+        cls, candidate: Candidate, curve: Curve, mix: int, stage: Stage, effort: Effort = THOROUGH
     ) -> Self:
         """Draws the requests of a mix and tabulates the replica."""
-        count = _enough(curve, mix)
-        arrival_s = arrivals(count, np.random.default_rng(seed))
-        drawn = requests(candidate, curve, mix, arrival_s, seed)
+        count = _enough(curve, mix, effort)
+        arrival_s = stage.arrivals(count, np.random.default_rng(stage.seed))
+        drawn = requests(candidate, curve, mix, arrival_s, stage.seed)
         tables = engine(curve, mix)
         _check_fit(candidate.demand, drawn, tables)
-        return cls(curve, candidate.demand, mix, drawn, lambda rate: simulate(tables, drawn, rate))
+        return cls(
+            curve,
+            candidate.demand,
+            mix,
+            drawn,
+            lambda rate_per_s: stage.simulate(tables, drawn, rate_per_s),
+        )
 
     def counted(self, place: int) -> NDArray[np.bool_]:
         """Requests of a class that are counted. [requests]."""
@@ -122,71 +154,45 @@ def objectives(demand: Demand) -> Iterator[tuple[int, Objective, float]]:
             yield place, objective, limit_s
 
 
-def worst(trial: Trial, outcome: Outcome) -> tuple[float, str]:
-    """The objective that is used most: value over limit, and what to call it."""
-    uses = [
-        (
-            trial.value_s(outcome, place, objective) / limit_s,
-            f"{objective.removesuffix('_s')} of {trial.demand.classes[place].name}",
-        )
-        for place, objective, limit_s in objectives(trial.demand)
-    ]
-    return max(uses)
+def simulated_latencies(trial: Trial, outcome: Outcome) -> tuple[LatencyEstimate, ...]:
+    """Every objective of every class and the three that a report always shows, with intervals."""
+    found = []
+    for place, traffic in enumerate(trial.demand.classes):
+        for objective in dict.fromkeys([*traffic.objectives, *ALWAYS_SHOWN]):
+            seen = simulated(trial, outcome, place, objective)
+            found.append(
+                LatencyEstimate(
+                    traffic_class=traffic.name,
+                    quantity=objective,
+                    value_s=seen.value,
+                    low_s=seen.low,
+                    high_s=seen.high,
+                    objective_s=traffic.objectives.get(objective),
+                    origin="simulated",
+                )
+            )
+    return tuple(found)
 
 
-def capacity(trial: Trial) -> tuple[float, str]:
-    """Highest rate that keeps every objective, by halving on its logarithm. [1/s].
-
-    The same requests come at every rate, faster or slower, so that chance does not make the answer
-    jump. Starts at what the balance predicts.
-
-    Returns:
-        The rate, nought where even a twentieth of the prediction is too much, and the objective
-        that breaks above it.
-    """
-    predicted, _ = capacity_of_mix(trial.curve, trial.mix)
-    low, high, stopped_by = _bracket(trial, predicted)
-    while high / max(low, 1e-12) > 1 + _TOLERANCE and low > 0:
-        middle = float(np.sqrt(low * high))
-        use, label = worst(trial, trial.run(middle))
-        if use <= 1:
-            low = middle
-        else:
-            high, stopped_by = middle, label
-    return low, stopped_by
+def simulated(trial: Trial, outcome: Outcome, place: int, objective: Objective) -> Percentile:
+    """A percentile of a class's latency, with its interval where requests are enough. [s]."""
+    metric, name, _ = objective.rsplit("_", 2)
+    if metric == "chunk_gap":
+        return Percentile(gap_percentile(outcome, PERCENTILES[name]), None, None)
+    return percentile(trial.samples(outcome, place, metric), PERCENTILES[name])
 
 
-def _bracket(trial: Trial, predicted: float) -> tuple[float, float, str]:
-    """A rate that keeps the objectives and one, at most a quarter above, that does not."""
-    # Beyond what the batch can balance at all, a run is finite only because its requests are.
-    most = float(np.nanmax(trial.curve.balance_per_s[trial.mix]))
-    rate = min(predicted, most)
-    use, label = worst(trial, trial.run(rate))
-    if use <= 1:
-        while use <= 1:
-            if rate >= most:
-                return rate, rate, "requests come faster than they can be served"
-            low, rate = rate, min(rate * 1.25, most)
-            use, label = worst(trial, trial.run(rate))
-        return low, rate, label
-    while use > 1:
-        high, stopped_by, rate = rate, label, rate / 1.25
-        if rate < predicted / 20:
-            return 0.0, high, stopped_by
-        use, label = worst(trial, trial.run(rate))
-    return rate, high, stopped_by
-
-
-def _enough(curve: Curve, mix: int) -> int:
+def _enough(curve: Curve, mix: int, effort: Effort) -> int:
     """How many requests settle a 99th percentile of the rarest class."""
     rate, _ = capacity_of_mix(curve, mix)
     batch = float(batch_at(curve, mix, rate))
     share = curve.replica.load.shares[mix]
     rarest = float(share[share > 0].min())
-    wanted = max(_FEWEST, _PER_SEQUENCE * batch, _RARE / rarest)
+    wanted = max(effort.requests, _PER_SEQUENCE * batch, effort.rare / rarest)
     variant = int(curve.variant[np.abs(curve.replica.batch - max(batch, 1.0)).argmin()])
     rounds = float(
         share
         @ (curve.replica.load.decode_tokens / curve.replica.variants.tokens_per_round[variant])
     )
-    return int(min(wanted, max(_MOST_ROUNDS * max(batch, 1.0) / max(rounds, 1.0), 2_000)))
+    affordable = effort.most_rounds * max(batch, 1.0) / max(rounds, 1.0)
+    return int(min(wanted, effort.most_requests, max(affordable, 2_000)))

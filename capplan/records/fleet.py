@@ -47,6 +47,9 @@ class Node(Record):
     other_load_w: GpuWatts
     """The same at full load."""
     rack_units: SmallCount
+    network_bytes_per_s: BytesPerSecond | None = None
+    """Of the whole node, one way, to other nodes: carries contexts where prefill and decoding have
+    engines of their own."""
     sources: dict[str, str]
 
     @model_validator(mode="after")

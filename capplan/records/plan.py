@@ -6,6 +6,7 @@ from typing import Literal
 from capplan.records.base import Record
 from capplan.records.caveat import Caveat, OriginKind
 from capplan.records.forecast import Objective
+from capplan.records.parts import TpotParts, TtftParts
 from capplan.records.profile import Acceptance
 from capplan.units import (
     AtLeastOne,
@@ -131,7 +132,15 @@ class OperatingPoint(Record):
 class Binding(Record):
     """What stops a replica from taking more requests."""
 
-    kind: Literal["objective", "memory", "engine limit", "measured batch", "prefill", "saturation"]
+    kind: Literal[
+        "objective",
+        "memory",
+        "engine limit",
+        "measured batch",
+        "prefill",
+        "network",
+        "saturation",
+    ]
     traffic_class: str | None = None
     quantity: Objective | None = None
     text: str
@@ -236,15 +245,45 @@ class GpuRange(Record):
     high_gpus: Count | None
 
 
+class PrefillPool(Record):
+    """Engines that only process prompts, for a pool whose replicas only decode."""
+
+    profile: str
+    gpu: str
+    gpus_per_replica: Count
+    replicas_unrounded: Ratio
+    """Engines that the peak's prompts keep busy, without headroom or waiting."""
+    replicas_at_peak: Count
+    """As many keep every time to first token, headroom included."""
+    spare_replicas: Count
+    replicas: Count
+    utilisation: Fraction
+    """At the peak with the spares lost."""
+    transfer_mean_s: Seconds
+    """Time in which a prompt's context travels to a decode replica."""
+
+
+class PoolPlan(Record):
+    """Classes that share replicas."""
+
+    classes: tuple[str, ...]
+    service: Service
+    at_peak: OperatingPoint
+    """A replica in the busiest minute with the spares lost."""
+    sizing: Sizing
+    prefill: PrefillPool | None = None
+    """Where prompts are processed, if not on the pool's own replicas."""
+    ttft: tuple[TtftParts, ...] = ()
+    """Where time to first token at the peak comes from; only from a simulation."""
+    tpot: tuple[TpotParts, ...] = ()
+
+
 class PolicyPlan(Record):
     """One policy, carried through every step; or why it cannot be."""
 
     policy: str
     infeasible: str | None = None
-    service: Service | None = None
-    at_peak: OperatingPoint | None = None
-    """A replica in the busiest minute with the spares lost."""
-    sizing: Sizing | None = None
+    pools: tuple[PoolPlan, ...] = ()
     placement: Placement | None = None
     power: PowerDraw | None = None
     cost: Cost | None = None
@@ -255,7 +294,7 @@ class OriginLine(Record):
     """Where one quantity of the plan comes from."""
 
     quantity: str
-    kind: OriginKind | Literal["interpolated", "modelled", "given"]
+    kind: OriginKind | Literal["interpolated", "modelled", "simulated", "given"]
     text: str
     sources: tuple[str, ...] = ()
     """Addresses, or files of a package."""
@@ -289,7 +328,11 @@ class Plan(Record):
     model: str
     fleet: str
     purchase_grade: bool
-    """False while percentiles rest on a stated factor instead of a simulation."""
+    """Whether every percentile is simulated on step times that were measured."""
+    grade: str
+    """What keeps it from that, or what it rests on."""
+    seed: Count | None
+    """Of the simulations; None where the balance alone sized the fleet."""
     demand: Demand
     policies: tuple[PolicyPlan, ...]
     verdict: Verdict

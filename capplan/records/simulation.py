@@ -4,7 +4,8 @@ from typing import Literal
 
 from capplan.records.base import Record
 from capplan.records.caveat import Caveat
-from capplan.units import Count, Fraction, MeanCount, PerSecond, Ratio, Seconds
+from capplan.records.parts import TpotParts, TtftParts
+from capplan.units import Count, MeanCount, PerSecond, Ratio, Seconds
 
 
 class Compared(Record):
@@ -33,34 +34,28 @@ class SimulatedLoad(Record):
     """By the simulation."""
 
 
-class TtftParts(Record):
-    """Where a percentile of time to first token comes from: means over requests near it."""
+class SimulatedPool(Record):
+    """One pool at several loads, and the rate at which it stops keeping the objectives."""
 
-    traffic_class: str
-    percentile: Literal["p50", "p99"]
-    ttft_s: Seconds
-    queue_s: Seconds
-    """Waiting: for the running round, behind other prompts, for a slot or for cache."""
-    prefill_s: Seconds
-    """What the prompt's chunks take on an engine that does nothing else."""
-    interference_s: Seconds
-    """The rest of the steps that carried the chunks: decoding sequences and other prompts."""
-    preempted: Fraction
-    """Part of these requests that lost their cache at some time."""
+    classes: tuple[str, ...]
+    profile: str
+    predicted_capacity_per_s: PerSecond
+    simulated_capacity_per_s: PerSecond
+    stopped_by: str
+    """Which objective the simulation breaks first."""
+    loads: tuple[SimulatedLoad, ...]
+    ttft: tuple[TtftParts, ...]
+    """At the last rate that keeps the objectives; empty where none does."""
+    tpot: tuple[TpotParts, ...]
+    """Likewise."""
 
 
 class SimulatedPolicy(Record):
-    """One policy at several loads, and the rate at which it stops keeping the objectives."""
+    """The pools of one policy; none where it is infeasible."""
 
     policy: str
-    profile: str
     infeasible: str | None = None
-    predicted_capacity_per_s: PerSecond | None = None
-    simulated_capacity_per_s: PerSecond | None = None
-    stopped_by: str | None = None
-    """Which objective the simulation breaks first."""
-    loads: tuple[SimulatedLoad, ...] = ()
-    ttft: tuple[TtftParts, ...] = ()
+    pools: tuple[SimulatedPool, ...] = ()
 
 
 class Simulation(Record):

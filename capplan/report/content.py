@@ -3,7 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from capplan.records.plan import DraftRange, OperatingPoint, OriginLine, Plan, PolicyPlan, Portfolio
+from capplan.records.plan import (
+    DraftRange,
+    Elasticity,
+    OperatingPoint,
+    OriginLine,
+    Plan,
+    PolicyPlan,
+    PoolPlan,
+    Portfolio,
+)
 from capplan.report import numbers
 
 
@@ -48,9 +57,10 @@ def report(plan: Plan) -> Report:
     return Report(
         title=f"{plan.forecast}: {plan.model} on {plan.fleet}",
         subtitle=_subtitle(plan),
-        tables=(_policies(plan), _latencies(plan)),
+        tables=(*_at_peak(plan), _fleet(plan), _latencies(plan)),
         notes=(
             _binding(plan),
+            _sensitivity(plan),
             _draft_lengths(plan),
             Note("Verdict", _verdict(plan)),
             Note("Where the numbers come from", _origins(plan)),
@@ -105,11 +115,7 @@ def _subtitle(plan: Plan) -> tuple[str, ...]:
         for rates in zip(*(c.rate_per_s for c in demand.classes), strict=True)
     ]
     hours = len(totals) * demand.step_s / 3600
-    grade = (
-        ""
-        if plan.purchase_grade
-        else "NOT PURCHASE-GRADE: percentiles are modelled; see capplan simulate."
-    )
+    grade = "" if plan.purchase_grade else f"NOT PURCHASE-GRADE: {plan.grade}."
     span = f"{hours:g} h from {demand.start:%Y-%m-%d %H:%M %Z}"
     minute = f"busiest minute x{demand.peak_minute_over_mean:g}"
     requests = f"requests: mean {numbers.rate(mean)}, peak interval {numbers.rate(max(totals))}"
@@ -121,9 +127,21 @@ def _subtitle(plan: Plan) -> tuple[str, ...]:
     )
 
 
-def _policies(plan: Plan) -> Table:
-    rows: tuple[tuple[str, Cell], ...] = (
-        ("AT PEAK, spares lost", lambda _: ""),
+def _at_peak(plan: Plan) -> list[Table]:
+    """A replica of each pool: policies side by side while each has one, else a table a policy."""
+    title = "A replica at peak, spares lost"
+    feasible = [p for p in plan.policies if p.pools]
+    if all(len(p.pools) == 1 for p in feasible):
+        columns = [(p.policy, p.pools[0] if p.pools else None) for p in plan.policies]
+        return [_replica(title, columns)]
+    return [
+        _replica(f"{title}: {p.policy}", [("+".join(pool.classes), pool) for pool in p.pools])
+        for p in feasible
+    ]
+
+
+def _replica(title: str, columns: list[tuple[str, PoolPlan | None]]) -> Table:
+    rows: tuple[tuple[str, Callable[[PoolPlan], str]], ...] = (
         ("batch (sequences)", _peak(lambda p: f"{p.batch:.1f}")),
         ("draft length", _peak(lambda p: str(p.draft_tokens))),
         ("tokens per round", _peak(lambda p: numbers.ratio(p.tokens_per_round))),
@@ -133,10 +151,22 @@ def _policies(plan: Plan) -> Table:
         ("TPOT p99, worst class", _worst("tpot_p99_s")),
         ("TTFT p99, worst class", _worst("ttft_p99_s")),
         ("output tokens/s each", _peak(lambda p: numbers.count(p.output_tokens_per_s))),
-        ("FLEET, whole forecast", lambda _: ""),
-        ("requests/s each, most", _capacity),
+        ("requests/s each, most", lambda pool: numbers.rate(pool.service.capacity_per_s)),
         ("replicas + spare", _replicas),
         ("replicas x GPUs", _gpus),
+    )
+    return Table(
+        title=title,
+        columns=("", *(name for name, _ in columns)),
+        rows=tuple(
+            (label, *(numbers.ABSENT if pool is None else show(pool) for _, pool in columns))
+            for label, show in rows
+        ),
+    )
+
+
+def _fleet(plan: Plan) -> Table:
+    rows: tuple[tuple[str, Cell], ...] = (
         ("GPUs bought (range)", _bought),
         ("nodes / racks", _nodes),
         ("IT power, peak", _power(lambda p: p.peak_it_w)),
@@ -148,46 +178,35 @@ def _policies(plan: Plan) -> Table:
         ("$ / M output tokens", _usd_a_token),
     )
     return Table(
-        title="Policies, each at its own best",
+        title="Fleet over the whole forecast, each policy at its own best",
         columns=("", *(p.policy for p in plan.policies)),
         rows=tuple((label, *(cell(p) for p in plan.policies)) for label, cell in rows),
     )
 
 
-def _peak(show: Callable[[OperatingPoint], str]) -> Cell:
-    return lambda p: numbers.ABSENT if p.at_peak is None else show(p.at_peak)
+def _peak(show: Callable[[OperatingPoint], str]) -> Callable[[PoolPlan], str]:
+    return lambda pool: show(pool.at_peak)
 
 
 def _power(pick: Callable[..., float]) -> Cell:
     return lambda p: numbers.ABSENT if p.power is None else numbers.kilowatts(pick(p.power))
 
 
-def _worst(quantity: str) -> Cell:
-    def cell(p: PolicyPlan) -> str:
-        if p.at_peak is None:
-            return numbers.ABSENT
-        values = [e.value_s for e in p.at_peak.latencies if e.quantity == quantity]
-        return numbers.time(max(values))
-
-    return cell
+def _worst(quantity: str) -> Callable[[PoolPlan], str]:
+    return lambda pool: numbers.time(
+        max(e.value_s for e in pool.at_peak.latencies if e.quantity == quantity)
+    )
 
 
-def _capacity(p: PolicyPlan) -> str:
-    return numbers.ABSENT if p.service is None else numbers.rate(p.service.capacity_per_s)
+def _replicas(pool: PoolPlan) -> str:
+    sized = pool.sizing
+    return f"{numbers.count(sized.replicas_at_peak)} + {numbers.count(sized.spare_replicas)}"
 
 
-def _replicas(p: PolicyPlan) -> str:
-    s = p.sizing
-    if s is None:
-        return numbers.ABSENT
-    return f"{numbers.count(s.replicas_at_peak)} + {numbers.count(s.spare_replicas)}"
-
-
-def _gpus(p: PolicyPlan) -> str:
-    if p.sizing is None or p.service is None or p.placement is None:
-        return numbers.ABSENT
-    product = numbers.count(p.placement.gpus_in_replicas)
-    return f"{numbers.count(p.sizing.replicas)} x {p.service.gpus_per_replica} = {product}"
+def _gpus(pool: PoolPlan) -> str:
+    each = pool.service.gpus_per_replica
+    product = numbers.count(pool.sizing.replicas * each)
+    return f"{numbers.count(pool.sizing.replicas)} x {each} = {product}"
 
 
 def _bought(p: PolicyPlan) -> str:
@@ -234,34 +253,38 @@ def _latencies(plan: Plan) -> Table:
             values = [_latency(p, traffic.name, quantity) for p in plan.policies]
             label = quantity.removesuffix("_s").replace("_", " ")
             rows.append((f"{traffic.name} {label}", numbers.time(objective_s), *values))
+    origin = "modelled" if plan.seed is None else "simulated"
     return Table(
-        title="Objectives at peak, spares lost (modelled)",
+        title=f"Objectives at peak, spares lost ({origin})",
         columns=("", "objective", *(p.policy for p in plan.policies)),
         rows=tuple(rows),
     )
 
 
 def _latency(p: PolicyPlan, traffic_class: str, quantity: str) -> str:
-    if p.at_peak is None:
-        return numbers.ABSENT
-    return next(
-        numbers.time(e.value_s)
-        for e in p.at_peak.latencies
+    found = [
+        e
+        for pool in p.pools
+        for e in pool.at_peak.latencies
         if (e.traffic_class, e.quantity) == (traffic_class, quantity)
-    )
+    ]
+    if not found:
+        return numbers.ABSENT
+    (estimate,) = found
+    return numbers.time(estimate.value_s)
 
 
 def _binding(plan: Plan) -> Note:
     lines = []
     for p in plan.policies:
-        if p.service is None:
+        if not p.pools:
             lines.append(f"{p.policy}: {p.infeasible}")
-        else:
-            limits = p.service.batch_limits
+        for pool in p.pools:
+            service, limits = pool.service, pool.service.batch_limits
             lines.append(
-                f"{p.policy}: {p.service.binding.text} (batch {p.service.at_capacity.batch:.0f}; "
-                f"memory fits {limits.memory:.0f}, engine {limits.engine}, "
-                f"measured to {limits.measured}) [{p.service.profile}]"
+                f"{_label(p, pool)}: {service.binding.text} (batch "
+                f"{service.at_capacity.batch:.0f}; memory fits {limits.memory:.0f}, engine "
+                f"{limits.engine}, measured to {limits.measured}) [{service.profile}]"
             )
         if p.gpu_range is not None and p.gpu_range.high_gpus is None:
             lines.append(
@@ -270,12 +293,34 @@ def _binding(plan: Plan) -> Note:
     return Note("What binds a replica", tuple(lines))
 
 
+def _label(p: PolicyPlan, pool: PoolPlan) -> str:
+    """The policy, and which classes where it has several pools."""
+    return p.policy if len(p.pools) == 1 else f"{p.policy} {'+'.join(pool.classes)}"
+
+
+def _sensitivity(plan: Plan) -> Note:
+    lines = [
+        f"{_label(p, pool)}: {', '.join(_elasticity(e) for e in pool.service.elasticities)}"
+        for p in plan.policies
+        for pool in p.pools
+        if pool.service.elasticities
+    ]
+    return Note("Requests a replica serves, for 1 % more of", tuple(lines))
+
+
+def _elasticity(elasticity: Elasticity) -> str:
+    return f"{elasticity.of.removesuffix('_s').replace('_', ' ')} {elasticity.value:+.1f} %"
+
+
 def _draft_lengths(plan: Plan) -> Note:
     lines = [
-        f"{p.policy} ({p.service.drafter}): {_ranges(p.service.draft_ranges)}; in vLLM "
-        f"num_speculative_tokens_per_batch_size: {_vllm(p.service.draft_ranges)}"
+        f"{_label(p, pool)} ({pool.service.drafter}): {_ranges(pool.service.draft_ranges)}; in "
+        f"vLLM num_speculative_tokens_per_batch_size: {_vllm(pool.service.draft_ranges)}"
+        if pool.service.drafter is not None
+        else f"{_label(p, pool)}: no drafter"
         for p in plan.policies
-        if p.service is not None and p.service.drafter is not None
+        for pool in p.pools
+        if p.policy != "plain"
     ]
     return Note("Draft length by running batch", tuple(lines))
 

@@ -16,6 +16,15 @@ def time(value_s: float) -> str:
     return f"{value_ms:.{digits}f} ms"
 
 
+def signed_time(value_s: float) -> str:
+    """A difference of times.
+
+    >>> signed_time(0.0123), signed_time(-0.0123)
+    ('+12.3 ms', '-12.3 ms')
+    """
+    return f"{'-' if value_s < 0 else '+'}{time(abs(value_s))}"
+
+
 def kilowatts(value_w: float) -> str:
     """One decimal below 100 kW, none above.
 

@@ -1,6 +1,12 @@
 """Prediction beside simulation, as tables."""
 
-from capplan.records.simulation import Compared, SimulatedLoad, SimulatedPolicy, Simulation
+from capplan.records.simulation import (
+    Compared,
+    SimulatedLoad,
+    SimulatedPolicy,
+    SimulatedPool,
+    Simulation,
+)
 from capplan.report import numbers
 from capplan.report.content import DEFINITIONS, Note, Report, Table
 
@@ -14,8 +20,14 @@ def report(simulation: Simulation) -> Report:
         ),
         tables=(
             _capacities(simulation),
-            *(_load(policy, load) for policy in simulation.policies for load in policy.loads),
-            _parts(simulation),
+            *(
+                _load(_label(policy, pool), load)
+                for policy in simulation.policies
+                for pool in policy.pools
+                for load in pool.loads
+            ),
+            _ttft(simulation),
+            _tpot(simulation),
         ),
         notes=(
             Note("Caveats", tuple(f"{c.about}: {c.text}" for c in simulation.caveats)),
@@ -25,22 +37,21 @@ def report(simulation: Simulation) -> Report:
 
 
 def _capacities(simulation: Simulation) -> Table:
-    rows = []
-    for policy in simulation.policies:
-        if policy.predicted_capacity_per_s is None or policy.simulated_capacity_per_s is None:
-            rows.append((policy.policy, numbers.ABSENT, numbers.ABSENT, policy.infeasible or ""))
-            continue
-        rows.append(
-            (
-                policy.policy,
-                numbers.rate(policy.predicted_capacity_per_s),
-                (
-                    f"{numbers.rate(policy.simulated_capacity_per_s)} "
-                    f"({_change(policy.predicted_capacity_per_s, policy.simulated_capacity_per_s)})"
-                ),
-                policy.stopped_by or "",
-            )
+    rows = [
+        (policy.policy, numbers.ABSENT, numbers.ABSENT, policy.infeasible or "")
+        for policy in simulation.policies
+        if not policy.pools
+    ]
+    rows += [
+        (
+            _label(policy, pool),
+            numbers.rate(pool.predicted_capacity_per_s),
+            _simulated(pool),
+            pool.stopped_by,
         )
+        for policy in simulation.policies
+        for pool in policy.pools
+    ]
     return Table(
         title="Most requests a replica serves within the objectives",
         columns=("", "predicted", "simulated", "which breaks first"),
@@ -48,10 +59,22 @@ def _capacities(simulation: Simulation) -> Table:
     )
 
 
-def _load(policy: SimulatedPolicy, load: SimulatedLoad) -> Table:
+def _simulated(pool: SimulatedPool) -> str:
+    before, after = pool.predicted_capacity_per_s, pool.simulated_capacity_per_s
+    return f"{numbers.rate(after)} ({after / before - 1:+.0%})"
+
+
+def _label(policy: SimulatedPolicy, pool: SimulatedPool) -> str:
+    """The policy, and which classes where it has several pools."""
+    if len(policy.pools) == 1:
+        return policy.policy
+    return f"{policy.policy} {'+'.join(pool.classes)}"
+
+
+def _load(label: str, load: SimulatedLoad) -> Table:
     kept = "objectives kept" if load.keeps_objectives else "objectives MISSED"
     return Table(
-        title=f"{policy.policy} at {numbers.rate(load.rate_per_s)}, {load.load:.0%} of what is "
+        title=f"{label} at {numbers.rate(load.rate_per_s)}, {load.load:.0%} of what is "
         f"predicted: {kept}",
         columns=("", "objective", "predicted", "simulated", "interval"),
         rows=tuple(_row(compared) for compared in load.compared),
@@ -74,7 +97,7 @@ def _row(compared: Compared) -> tuple[str, ...]:
     )
 
 
-def _parts(simulation: Simulation) -> Table:
+def _ttft(simulation: Simulation) -> Table:
     rows = [
         (
             f"{policy.policy} {part.traffic_class} {part.percentile}",
@@ -85,7 +108,8 @@ def _parts(simulation: Simulation) -> Table:
             f"{part.preempted:.0%}",
         )
         for policy in simulation.policies
-        for part in policy.ttft
+        for pool in policy.pools
+        for part in pool.ttft
     ]
     return Table(
         title="Where TTFT comes from, at the last rate within the objectives",
@@ -94,9 +118,26 @@ def _parts(simulation: Simulation) -> Table:
     )
 
 
+def _tpot(simulation: Simulation) -> Table:
+    rows = [
+        (
+            f"{policy.policy} {part.traffic_class} {part.percentile}",
+            numbers.time(part.tpot_s),
+            numbers.time(part.target_s),
+            numbers.time(part.draft_s),
+            numbers.time(part.interference_s + part.preemption_s),
+            numbers.signed_time(part.luck_s),
+        )
+        for policy in simulation.policies
+        for pool in policy.pools
+        for part in pool.tpot
+    ]
+    return Table(
+        title="Where TPOT comes from, at the same rate",
+        columns=("", "TPOT", "target", "drafting", "prefill of others", "luck"),
+        rows=tuple(rows),
+    )
+
+
 def _plain(value: float) -> str:
     return f"{value:.1f}"
-
-
-def _change(before: float, after: float) -> str:
-    return f"{after / before - 1:+.0%}"

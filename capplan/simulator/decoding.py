@@ -14,6 +14,7 @@ from capplan.simulator.state import (
     BINS_PER_E_FOLD,
     GAP_BINS,
     NOBODY,
+    PARTS,
     SHORTEST_GAP_S,
     Load,
     Seen,
@@ -58,7 +59,7 @@ def finish_step(tables: Tables, load: Load, state: State, seen: Seen, replica: i
         state.context[replica] += moved * state.pace[row]
         while state.size[row] > 0 and state.target[state.heap[row, 0]] <= state.clock[row]:
             request = state.heap[row, 0]
-            leave(state, replica, row, 0)
+            leave(state, seen, replica, row, 0)
             complete(state, seen, replica, request)
     request = state.first[replica]
     while request != state.head[replica]:
@@ -95,10 +96,12 @@ def start(tables: Tables, load: Load, state: State, seen: Seen, replica: int, re
     state.pace[row] += state.rate[request]
     state.running[replica] += 1
     state.context[replica] += state.base[request]
+    for part in range(PARTS):
+        seen.parts[request, part] -= state.spent[replica, part]
 
 
 @jit
-def leave(state: State, replica: int, row: int, place: int) -> float:
+def leave(state: State, seen: Seen, replica: int, row: int, place: int) -> float:
     """Takes a sequence out of its group, and exactly the context it brought and added.
 
     Returns:
@@ -106,6 +109,8 @@ def leave(state: State, replica: int, row: int, place: int) -> float:
     """
     request = state.heap[row, place]
     emitted = float((state.clock[row] - state.began[request]) * state.rate[request])
+    for part in range(PARTS):
+        seen.parts[request, part] += state.spent[replica, part]
     remove(state.heap[row], state.size[row], state.target, place)
     state.size[row] -= 1
     state.running[replica] -= 1
@@ -131,7 +136,7 @@ def preempt_newest(state: State, seen: Seen, replica: int) -> None:
         if row == NOBODY or state.heap[other, there] > state.heap[row, place]:
             row, place = other, there
     request = state.heap[row, place]
-    emitted = leave(state, replica, row, place)
+    emitted = leave(state, seen, replica, row, place)
     state.left[request] -= emitted
     state.todo[request] = state.base[request] + emitted
     state.before[request] = 0.0

@@ -10,6 +10,7 @@ from capplan.simulator.state import (
     GAP_BINS,
     LONGEST_GAP_S,
     SHORTEST_GAP_S,
+    Load,
     Seen,
     fresh_state,
     load_of,
@@ -57,30 +58,33 @@ def simulate_fleet(
     seen = nothing_seen(engine, len(requests.arrival_s))
     while state.unfinished[0] > 0:
         kernel.run(tables, load, state, seen, routers[router], STEPS_AT_A_TIME)
-    last_s = np.max(load.arrival_s + seen.ttft_s + seen.decode_s)
-    return _outcome(seen, float(last_s - load.arrival_s[0]), replicas)
+    return outcome_of(load, seen, replicas)
 
 
-def _outcome(seen: Seen, makespan_s: float, replicas: int) -> Outcome:
+def outcome_of(load: Load, seen: Seen, replicas: int) -> Outcome:
     """What was seen, with the idle time at batch 0."""
+    last_s = np.max(load.arrival_s + seen.ttft_s + seen.decode_s)
+    makespan_s = float(last_s - load.arrival_s[0])
     time_by_batch_s = seen.time_by_batch_s.copy()
     idle_s = replicas * makespan_s - time_by_batch_s.sum()
     time_by_batch_s[0] += max(idle_s, 0.0)
     sequence_s = float(time_by_batch_s @ np.arange(len(time_by_batch_s)))
-    target_s, draft_s, interference_s = (float(total) for total in seen.totals_s)
+    target_s, draft_s, interference_s, rounds = np.ascontiguousarray(seen.parts.T)
     return Outcome(
+        arrival_s=load.arrival_s,
         ttft_s=seen.ttft_s,
         decode_s=seen.decode_s,
         queue_s=seen.queue_s,
         prefill_alone_s=seen.prefill_alone_s,
         preemptions=seen.preemptions,
+        target_s=target_s,
+        draft_s=draft_s,
+        interference_s=interference_s,
+        rounds=rounds.astype(np.int64),
         mean_batch=sequence_s / (replicas * makespan_s),
         rounds_by_batch=seen.rounds_by_batch,
         time_by_batch_s=time_by_batch_s,
         gap_edges_s=np.geomspace(SHORTEST_GAP_S, LONGEST_GAP_S, GAP_BINS + 1),
         gaps=seen.gaps,
-        target_s=target_s,
-        draft_s=draft_s,
-        interference_s=interference_s,
         makespan_s=makespan_s,
     )

@@ -9,7 +9,17 @@ import numpy as np
 from capplan.simulator.decoding import finish_step, see_gap
 from capplan.simulator.jit import jit
 from capplan.simulator.prompts import make_room, take_up
-from capplan.simulator.state import NOBODY, Load, Seen, State, Tables
+from capplan.simulator.state import (
+    DRAFT,
+    INTERFERENCE,
+    NOBODY,
+    ROUNDS,
+    TARGET,
+    Load,
+    Seen,
+    State,
+    Tables,
+)
 from capplan.simulator.timing import chunk_s, round_s
 
 ROUND_ROBIN = 0
@@ -25,6 +35,33 @@ def run(tables: Tables, load: Load, state: State, seen: Seen, router: int, most_
         replica = let_in(load, state, router)
         finish_step(tables, load, state, seen, replica)
         begin_step(tables, load, state, seen, replica)
+
+
+@jit
+def run_closed(tables: Tables, load: Load, state: State, seen: Seen, most_steps: int) -> None:
+    """As `run`, for one replica where the next request comes when one is finished.
+
+    It misses the step that begins at that moment, unless the replica would be idle.
+    """
+    for _ in range(most_steps):
+        if state.unfinished[0] == 0:
+            return
+        now_s, before = state.end_s[0], state.unfinished[0]
+        finish_step(tables, load, state, seen, 0)
+        begin_step(tables, load, state, seen, 0)
+        let_next_in(load, state, before - state.unfinished[0], now_s)
+        state.end_s[0] = now_s if state.end_s[0] == np.inf else state.end_s[0]
+
+
+@jit
+def let_next_in(load: Load, state: State, count: int, now_s: float) -> None:
+    """The next requests come, as many as are left."""
+    for _ in range(count):
+        request = state.arrived[0]
+        if request < len(load.arrival_s):
+            load.arrival_s[request] = now_s
+            enqueue(state, 0, request)
+            state.arrived[0] += 1
 
 
 @jit
@@ -106,7 +143,8 @@ def begin_step(tables: Tables, load: Load, state: State, seen: Seen, replica: in
     seen.time_by_batch_s[batch] += decoding_s + prefill_s
     if batch > 0:
         drafting_s = tables.draft_s[variant, batch]
-        seen.totals_s[0] += batch * (decoding_s - drafting_s)
-        seen.totals_s[1] += batch * drafting_s
-        seen.totals_s[2] += batch * prefill_s
+        state.spent[replica, TARGET] += decoding_s - drafting_s
+        state.spent[replica, DRAFT] += drafting_s
+        state.spent[replica, INTERFERENCE] += prefill_s
+        state.spent[replica, ROUNDS] += 1
         see_gap(seen, decoding_s + prefill_s, batch)

@@ -1,6 +1,5 @@
 """Prefill and decoding on engines of their own."""
 
-import heapq
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +9,9 @@ from capplan.physics.engine import Engine, Indices, Outcome, Requests
 from capplan.physics.surface import Array
 from capplan.simulator.fleet import simulate_fleet
 from capplan.simulator.state import tables_of
+
+_DECODED = ("decode_s", "preemptions", "target_s", "draft_s", "interference_s", "rounds")
+"""What the decode replica says of each request."""
 
 
 def prefill_times_s(engine: Engine, requests: Requests) -> Array:
@@ -36,11 +38,11 @@ def starts_s(arrival_s: Array, service_s: Array, servers: int) -> Array:
     Returns:
         [customers, s]
     """
-    free = [-np.inf] * servers
+    from capplan.simulator import servers as pool
+
     starts = np.empty(len(arrival_s))
-    for i, (arrival, service) in enumerate(zip(arrival_s, service_s, strict=True)):
-        starts[i] = max(arrival, free[0])
-        heapq.heapreplace(free, starts[i] + service)
+    arrival, service = (np.ascontiguousarray(t, dtype=float) for t in (arrival_s, service_s))
+    pool.fill_starts(arrival, service, np.full(servers, -np.inf), starts)
     return starts
 
 
@@ -49,22 +51,23 @@ def simulate_split(
     decode: Engine,
     requests: Requests,
     rate_per_s: float,
-    servers: int,
+    servers: int | None,
     transfer_s: ArrayLike,
 ) -> Outcome:
     """Runs requests through a pool of prefill engines that feeds one decode replica.
 
     A prefill engine takes one prompt at a time. Its context then travels to the decode replica,
-    which runs the prompt's last token itself, as vLLM's connectors do, and so gives all tokens,
-    the first too. A sequence preempted there is recomputed there.
+    over a link that carries one after the other, and the replica runs the prompt's last token
+    itself, as vLLM's connectors do, and so gives all tokens, the first too. A sequence preempted
+    there is recomputed there.
 
     Args:
         prefill: Each engine of the pool; its tables at batch 0 count.
         decode: The decode replica.
         requests: As for `simulate`.
         rate_per_s: Of all requests. [1/s]
-        servers: Prefill engines.
-        transfer_s: From a prompt's end to its context's arrival. [scalar or requests]
+        servers: Prefill engines; None for so many that no prompt waits.
+        transfer_s: Time for a context to travel. [scalar or requests]
 
     Returns:
         Outcome of the decode replica, with times from the arrival at the pool: `ttft_s` is wait,
@@ -72,21 +75,30 @@ def simulate_split(
     """
     arrival_s = requests.arrival_s / rate_per_s
     prefill_s = prefill_times_s(prefill, requests)
-    queue_s = starts_s(arrival_s, prefill_s, servers) - arrival_s
-    before_s: Array = queue_s + prefill_s + np.asarray(transfer_s, dtype=float)
-    order = np.argsort(arrival_s + before_s, kind="stable")
-    outcome = simulate_fleet(decode, _handed_over(requests, arrival_s + before_s, order), 1.0, 1)
+    begun_s = arrival_s if servers is None else starts_s(arrival_s, prefill_s, servers)
+    landed_s = _landed_s(begun_s + prefill_s, transfer_s)
+    order = np.argsort(landed_s, kind="stable")
+    outcome = simulate_fleet(decode, _handed_over(requests, landed_s, order), 1.0, 1)
     back = np.argsort(order)
-    ttft_s = before_s + outcome.ttft_s[back]
+    ttft_s = landed_s - arrival_s + outcome.ttft_s[back]
     return replace(
         outcome,
+        arrival_s=arrival_s,
         ttft_s=ttft_s,
-        decode_s=outcome.decode_s[back],
-        queue_s=queue_s,
+        queue_s=begun_s - arrival_s,
         prefill_alone_s=prefill_s,
-        preemptions=outcome.preemptions[back],
         makespan_s=float(np.max(arrival_s + ttft_s + outcome.decode_s[back]) - arrival_s[0]),
+        **{name: getattr(outcome, name)[back] for name in _DECODED},
     )
+
+
+def _landed_s(ready_s: Array, transfer_s: ArrayLike) -> Array:
+    """When each context has arrived: those that are ready first travel first. [requests]."""
+    order = np.argsort(ready_s, kind="stable")
+    lasting_s = np.broadcast_to(np.asarray(transfer_s, dtype=float), len(order))[order]
+    landed_s = np.empty(len(order))
+    landed_s[order] = starts_s(ready_s[order], lasting_s, 1) + lasting_s
+    return landed_s
 
 
 def _handed_over(requests: Requests, arrival_s: Array, order: Indices) -> Requests:

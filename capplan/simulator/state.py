@@ -8,6 +8,8 @@ from capplan.physics.engine import Engine, Indices, Requests
 from capplan.physics.surface import Array
 
 NOBODY = -1
+PARTS = 4
+TARGET, DRAFT, INTERFERENCE, ROUNDS = range(PARTS)
 GAP_BINS = 2000
 SHORTEST_GAP_S, LONGEST_GAP_S = 1e-5, 1e4
 DECODING = ("began", "target", "base", "rate", "left", "emitted_s")
@@ -79,6 +81,8 @@ class State(NamedTuple):
         rate: Own tokens for one token of the group's clock. [requests]
         left: Tokens to decode when decoding began, with the request's luck. [requests]
         emitted_s: When the last token came before decoding stopped. [requests]
+        spent: Target, drafting, interference [s] and steps of the replica while it decoded, from
+            its beginning on. [R, PARTS]
     """
 
     arrived: Indices
@@ -107,13 +111,15 @@ class State(NamedTuple):
     rate: Array
     left: Array
     emitted_s: Array
+    spent: Array
 
 
 class Seen(NamedTuple):
     """What is kept; fields as in `physics.engine.Outcome`, times NaN until known.
 
     Attributes:
-        totals_s: Target, drafting and interference, summed over sequences. [3]
+        parts: Target, drafting, interference [s] and steps while the request decoded; less what
+            its replica had spent before, while it decodes. [requests, PARTS]
     """
 
     ttft_s: Array
@@ -124,7 +130,7 @@ class Seen(NamedTuple):
     rounds_by_batch: Array
     time_by_batch_s: Array
     gaps: Array
-    totals_s: Array
+    parts: Array
 
 
 def tables_of(engine: Engine) -> Tables:
@@ -184,6 +190,7 @@ def fresh_state(engine: Engine, requests: Requests, replicas: int) -> State:
         finished=_none(count),
         todo=_amounts(requests.prefill_tokens).copy(),
         before=_amounts(requests.cached_tokens).copy(),
+        spent=np.zeros((replicas, PARTS)),
         **{name: np.zeros(count) for name in DECODING},
     )
 
@@ -197,7 +204,7 @@ def nothing_seen(engine: Engine, count: int) -> Seen:
         rounds_by_batch=np.zeros(engine.max_batch + 1),
         time_by_batch_s=np.zeros(engine.max_batch + 1),
         gaps=np.zeros(GAP_BINS),
-        totals_s=np.zeros(3),
+        parts=np.zeros((count, PARTS)),
     )
 
 

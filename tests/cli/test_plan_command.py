@@ -15,7 +15,7 @@ FORECAST = (ROOT / "forecasts" / "three-classes.yaml").read_text()
 
 
 def test_a_shipped_forecast_is_planned_by_name(capplan):
-    ran = capplan("plan", "three-classes")
+    ran = capplan("plan", "--screen", "three-classes")
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == ""
     for word in ("plain", "always", "by-load", "Verdict", "NOT PURCHASE-GRADE", "kW", "Caveats"):
@@ -25,7 +25,7 @@ def test_a_shipped_forecast_is_planned_by_name(capplan):
 
 
 def test_json_is_one_object_that_its_record_reads_back(capplan):
-    ran = capplan("plan", "three-classes", "--format", "json", "-o", "plan.json")
+    ran = capplan("plan", "--screen", "three-classes", "--format", "json", "-o", "plan.json")
     printed = json.loads(ran.stdout)
     assert printed["version"] == 1
     kept = capplan.folder / "plan.json"
@@ -34,27 +34,29 @@ def test_json_is_one_object_that_its_record_reads_back(capplan):
 
 
 def test_table_and_json_agree(capplan):
-    table = capplan("plan", "three-classes").stdout
-    plan = json.loads(capplan("plan", "three-classes", "--format", "json").stdout)["plans"][0]
+    table = capplan("plan", "--screen", "three-classes").stdout
+    plan = json.loads(capplan("plan", "--screen", "three-classes", "--format", "json").stdout)[
+        "plans"
+    ][0]
     gpus = [policy["placement"]["gpus"] for policy in plan["policies"]]
     row = next(line for line in table.splitlines() if "GPUs bought" in line)
     assert [int(part.split(" (")[0]) for part in row.split("  ")[1:] if "(" in part] == gpus
-    sums = next(line for line in table.splitlines() if "replicas x GPUs" in line)
     for policy in plan["policies"]:
-        size = policy["service"]["gpus_per_replica"]
-        count = policy["sizing"]["replicas"]
-        assert f"{count} x {size} = {count * size}" in sums
+        for pool in policy["pools"]:
+            size = pool["service"]["gpus_per_replica"]
+            count = pool["sizing"]["replicas"]
+            assert f"{count} x {size} = {count * size}" in table
 
 
 def test_several_forecasts_are_summed(capplan):
-    ran = capplan("plan", "three-classes", "servegen-m-large", "--format", "json")
+    ran = capplan("plan", "--screen", "three-classes", "servegen-m-large", "--format", "json")
     plans = json.loads(ran.stdout)["plans"]
     assert [plan["forecast"] for plan in plans] == ["three-classes", "servegen-m-large"]
     total = 0
     for plan in plans:
         chosen = plan["verdict"]["policy"]
         total += next(p for p in plan["policies"] if p["policy"] == chosen)["placement"]["gpus"]
-    table = capplan("plan", "three-classes", "servegen-m-large").stdout
+    table = capplan("plan", "--screen", "three-classes", "servegen-m-large").stdout
     last = next(line for line in reversed(table.splitlines()) if line.strip().startswith("all"))
     assert last.split()[1] == f"{total:,}"
 
@@ -62,7 +64,7 @@ def test_several_forecasts_are_summed(capplan):
 def test_colour_is_for_terminals_and_can_be_refused(capplan):
     # `script` gives the program a terminal.
     def on_a_terminal(**variables: str) -> str:
-        command = f"{sys.executable} -m capplan plan three-classes"
+        command = f"{sys.executable} -m capplan plan --screen three-classes"
         ran = subprocess.run(
             ["script", "-qec", command, "/dev/null"],
             cwd=capplan.folder,
@@ -83,7 +85,7 @@ def write(capplan, text: str) -> str:
 
 
 def refused(capplan, *arguments: str) -> str:
-    ran = capplan("plan", *arguments)
+    ran = capplan("plan", "--screen", *arguments)
     assert ran.returncode == 1, (ran.stdout, ran.stderr)
     assert ran.stdout == ""
     assert "Traceback" not in ran.stderr
@@ -115,7 +117,7 @@ def test_bad_values_are_named_with_their_place(capplan, old, new, message):
 
 def test_yaml_1_1_traps_are_read_as_yaml_1_2(capplan):
     name = write(capplan, FORECAST.replace("growth: 1.25", "growth: 125e-2"))
-    assert capplan("plan", name).returncode == 0
+    assert capplan("plan", "--screen", name).returncode == 0
 
 
 def test_everything_wrong_in_all_files_is_said_at_once(capplan):
@@ -150,7 +152,7 @@ def test_a_model_without_a_profile_says_what_there_is(capplan):
 
 def test_objectives_no_batch_meets_exit_3_with_the_nearest_value(capplan):
     name = write(capplan, FORECAST.replace("tpot_p95: 40ms", "tpot_p95: 1ms"))
-    ran = capplan("plan", name)
+    ran = capplan("plan", "--screen", name)
     assert ran.returncode == 3
     assert ran.stdout == ""
     assert "one request alone misses tpot_p95 of code-completion" in ran.stderr
@@ -161,9 +163,9 @@ def test_nothing_is_half_written(capplan):
     kept = capplan.folder / "plan.json"
     kept.write_text("before")
     name = write(capplan, FORECAST.replace("tpot_p95: 40ms", "tpot_p95: 1ms"))
-    assert capplan("plan", name, "-o", "plan.json").returncode == 3
+    assert capplan("plan", "--screen", name, "-o", "plan.json").returncode == 3
     assert kept.read_text() == "before"
-    assert capplan("plan", "three-classes", "-o", "missing/plan.json").returncode == 1
+    assert capplan("plan", "--screen", "three-classes", "-o", "missing/plan.json").returncode == 1
     assert sorted(p.name for p in capplan.folder.iterdir()) == ["f.yaml", "plan.json"]
 
 
@@ -174,9 +176,9 @@ def test_the_users_own_profile_goes_before_the_shipped_one(capplan):
     (own / "kimi-k2.5-int4-tp8.yaml").write_text(
         shipped.replace("max_batch: 256", "max_batch: 17", 1)
     )
-    ran = capplan("plan", "three-classes", "--format", "json")
+    ran = capplan("plan", "--screen", "three-classes", "--format", "json")
     plan = json.loads(ran.stdout)["plans"][0]
-    assert plan["policies"][0]["service"]["batch_limits"]["engine"] == 17
+    assert plan["policies"][0]["pools"][0]["service"]["batch_limits"]["engine"] == 17
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("plan", "--help"), ("schema", "--help")])
@@ -194,13 +196,16 @@ def test_help_imports_no_arrays(arguments):
     assert "Usage" in ran.stdout
 
 
-def test_planning_imports_neither_torch_nor_scipy():
+@pytest.mark.parametrize(
+    ("options", "heavy"), [(("--screen",), {"numba", "scipy", "torch"}), ((), {"torch"})]
+)
+def test_planning_imports_no_more_than_it_needs(options, heavy):
     code = (
         "import sys\n"
         "from capplan.cli.app import main\n"
-        "sys.argv = ['capplan', 'plan', 'three-classes']\n"
+        f"sys.argv = ['capplan', 'plan', 'servegen-m-large', *{options!r}]\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "sys.exit(', '.join(sorted({'scipy', 'torch'} & set(sys.modules))) or 0)\n"
+        f"sys.exit(', '.join(sorted({heavy!r} & set(sys.modules))) or 0)\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
@@ -216,11 +221,15 @@ def test_the_shipped_dense_profile_plans_too(capplan):
     dense = FORECAST.replace("model: kimi-k2.5", "model: llama-3.1-70b")
     for workload in ("coding", "agent"):
         dense = dense.replace(f"acceptance_workload: {workload}", "acceptance_workload: chat")
-    ran = capplan("plan", write(capplan, dense), "--format", "json")
+    ran = capplan("plan", "--screen", write(capplan, dense), "--format", "json")
     assert ran.returncode == 0, ran.stderr
     plan = json.loads(ran.stdout)["plans"][0]
-    sizes = [policy["service"]["gpus_per_replica"] for policy in plan["policies"]]
-    assert sizes == [4, 4, 4]
+    sizes = {
+        pool["service"]["gpus_per_replica"]
+        for policy in plan["policies"]
+        for pool in policy["pools"]
+    }
+    assert sizes == {4}
 
 
 def test_a_plan_never_replaces_its_own_forecast(capplan):
@@ -237,7 +246,7 @@ def test_complaints_of_the_planner_name_the_line_too(capplan):
 
 
 def test_output_that_cannot_be_written_is_said_in_a_line():
-    command = [sys.executable, "-m", "capplan", "plan", "three-classes"]
+    command = [sys.executable, "-m", "capplan", "plan", "--screen", "three-classes"]
     with open("/dev/full", "w") as full:  # noqa: PTH123
         ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ran.returncode == 1
@@ -246,6 +255,6 @@ def test_output_that_cannot_be_written_is_said_in_a_line():
 
 def test_a_name_that_the_terminal_cannot_show_is_shown_as_far_as_it_can(capplan):
     name = write(capplan, FORECAST.replace("name: three-classes", "name: \u65e5\u672c"))
-    ran = capplan("plan", name, PYTHONIOENCODING="ascii")
+    ran = capplan("plan", "--screen", name, PYTHONIOENCODING="ascii")
     assert ran.returncode == 0
     assert ran.stdout.startswith("??: kimi-k2.5")

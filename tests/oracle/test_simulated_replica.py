@@ -12,8 +12,7 @@ from collections import deque
 import numpy as np
 import pytest
 
-from capplan.planner.candidate import Candidate, plan_policy
-from capplan.planner.demand import demand
+from capplan.planner.chain import Asked, outcomes
 from capplan.records.plan import OperatingPoint
 from straight import make_fleet, make_forecast, make_profile
 
@@ -36,19 +35,15 @@ def planned(policy: str, rate: float, prompt: float, output: float) -> Operating
         prefill_s_per_token=PREFILL_S,
         max_batched_tokens=BUDGET,
     )
-    asked = demand(
-        make_forecast(
-            rates=(rate,),
-            prompt=prompt,
-            output=output,
-            cv=0.8,
-            objectives={"ttft_p99_s": 100.0, "tpot_p50_s": 1.0},
-        )
+    asked = make_forecast(
+        rates=(rate,),
+        prompt=prompt,
+        output=output,
+        cv=0.8,
+        objectives={"ttft_p99_s": 100.0, "tpot_p50_s": 1.0},
     )
-    candidate = Candidate.of(profile, "eagle", asked)
-    point = plan_policy(policy, candidate, make_fleet(), None).plan.at_peak
-    assert point is not None
-    return point
+    found, _ = outcomes(asked, [profile], make_fleet(), Asked((policy,)))
+    return found[0].plan.pools[0].at_peak
 
 
 def lognormal(rng: np.random.Generator, mean: float, size: int) -> np.ndarray:

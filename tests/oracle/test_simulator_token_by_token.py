@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from capplan.simulator.closed import simulate_closed
 from capplan.simulator.replica import simulate
-from oracle.token_level import served
+from oracle.token_level import served, served_closed
 from simulator.engines import engine, lognormal, requests
 
 NO_DRAFTS = np.zeros((1, 0))
@@ -45,7 +46,32 @@ def test_plain_decoding_is_the_same_to_the_last_token(engaged, load, rate_per_s)
     np.testing.assert_allclose(outcome.ttft_s, ttft_s, rtol=0, atol=1e-9)
     np.testing.assert_allclose(outcome.decode_s, decode_s, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(outcome.preemptions, [one.preempted for one in sequences])
+    for part in ("target_s", "draft_s", "interference_s", "rounds"):
+        exact = [getattr(one, part) for one in sequences]
+        np.testing.assert_allclose(getattr(outcome, part), exact, rtol=0, atol=1e-9)
     assert outcome.mean_batch * outcome.makespan_s == pytest.approx(replica.batch_seconds)
+
+
+@pytest.mark.parametrize(
+    ("engaged", "in_flight"),
+    [
+        (engine(attending_s=1e-11), 1),
+        (engine(attending_s=1e-11), 7),
+        (engine(max_batch=24), 60),
+        (engine(cache_tokens=6_000), 30),
+    ],
+    ids=["alone", "free", "slots", "small-cache"],
+)
+def test_a_closed_loop_is_the_same_to_the_last_token(engaged, in_flight) -> None:
+    load = requests(300, prompt=lognormal(300, 1), output=lognormal(60, 1))
+    outcome = simulate_closed(engaged, load, in_flight)
+    sequences = served_closed(engaged, load, in_flight)
+    ttft_s, decode_s = times(sequences)
+    arrival_s = [one.arrival_s for one in sequences]
+    np.testing.assert_allclose(outcome.arrival_s, arrival_s, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(outcome.ttft_s, ttft_s, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(outcome.decode_s, decode_s, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(outcome.preemptions, [one.preempted for one in sequences])
 
 
 def test_a_small_cache_does_preempt() -> None:
@@ -108,6 +134,17 @@ def test_percentiles_under_speculation_are_within_one_percent(variants, groups, 
     engaged = speculating(variants)
     exact, _ = token_by_token(engaged, load, rate_per_s)
     np.testing.assert_allclose(ours(engaged, load, rate_per_s)[0], exact, rtol=0.01)
+
+
+@pytest.mark.parametrize(("variants", "rate_per_s"), [(ALWAYS, 25.0), (BY_LOAD, 18.0)])
+def test_parts_of_decoding_under_speculation_agree_on_average(variants, rate_per_s) -> None:
+    load = requests(20_000, prompt=lognormal(600, 1), output=lognormal(100, 1), kept=SPREAD)
+    engaged = speculating(variants)
+    sequences, _ = served(engaged, load, rate_per_s, np.array(SPREAD))
+    outcome = simulate(engaged, load, rate_per_s)
+    for part in ("target_s", "draft_s", "interference_s", "rounds"):
+        exact = np.mean([getattr(one, part) for one in sequences])
+        assert getattr(outcome, part).mean() == pytest.approx(exact, rel=0.01)
 
 
 def test_speculation_in_a_small_cache_preempts_as_often() -> None:

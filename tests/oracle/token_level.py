@@ -24,6 +24,10 @@ class Sequence:
     first_s: float = 0.0
     last_s: float = 0.0
     preempted: int = 0
+    target_s: float = 0.0
+    draft_s: float = 0.0
+    interference_s: float = 0.0
+    rounds: int = 0
 
     @property
     def to_process(self) -> int:
@@ -105,11 +109,17 @@ class Replica:
     def step_s(self, taken: int, own: float) -> float:
         engine, n = self.engine, len(self.decoding)
         variant = engine.variant_by_batch[n]
-        total = own + float(np.interp(taken, engine.chunk_tokens, engine.chunk_s[variant, n]))
-        if n:
-            context = sum(s.context for s in self.decoding) / n
-            total += float(np.interp(context, engine.context_tokens, engine.step_s[variant, n]))
-        return total
+        chunk = own + float(np.interp(taken, engine.chunk_tokens, engine.chunk_s[variant, n]))
+        if not n:
+            return chunk
+        context = sum(s.context for s in self.decoding) / n
+        decode = float(np.interp(context, engine.context_tokens, engine.step_s[variant, n]))
+        for sequence in self.decoding:
+            sequence.rounds += 1
+            sequence.draft_s += engine.draft_s[variant, n]
+            sequence.target_s += decode - engine.draft_s[variant, n]
+            sequence.interference_s += chunk
+        return decode + chunk
 
     def emit(self) -> None:
         """What the round gives each sequence: one token and the drafts before the first miss."""
@@ -137,10 +147,7 @@ class Replica:
         self.decoding = [s for s in self.decoding + ended if s.emitted < s.output]
 
 
-def served(
-    engine: Engine, requests: Requests, rate_per_s: float, kept: np.ndarray, seed: int = 0
-) -> tuple[list[Sequence], Replica]:
-    """All requests with their times, and the replica that served them."""
+def arriving(engine: Engine, requests: Requests, rate_per_s: float) -> list[Sequence]:
     columns = (requests.prefill_tokens + requests.cached_tokens, requests.cached_tokens)
     arrival_s = requests.arrival_s / rate_per_s
     sequences = [
@@ -148,6 +155,14 @@ def served(
         for i, (m, kind) in enumerate(zip(requests.output_tokens, requests.kind, strict=True))
     ]
     assert all(one.prompt + one.output <= engine.cache_tokens for one in sequences)
+    return sequences
+
+
+def served(
+    engine: Engine, requests: Requests, rate_per_s: float, kept: np.ndarray, seed: int = 0
+) -> tuple[list[Sequence], Replica]:
+    """All requests with their times, and the replica that served them."""
+    sequences = arriving(engine, requests, rate_per_s)
     replica = Replica(engine, kept, np.random.default_rng(seed))
     ahead = sequences[::-1]
     while ahead or replica.waiting or replica.partial or replica.decoding:
@@ -157,3 +172,24 @@ def served(
             replica.waiting.append(ahead.pop())
         replica.step()
     return sequences, replica
+
+
+def served_closed(engine: Engine, requests: Requests, in_flight: int) -> list[Sequence]:
+    """Plain decoding; the next request comes as one ends, once the engine's next step has begun."""
+    sequences = arriving(engine, requests, 1.0)
+    replica = Replica(engine, np.zeros((1, 0)), np.random.default_rng(0))
+    ahead, late = sequences[::-1], []
+    present = 0
+    while True:
+        while ahead and present < in_flight:
+            late.append(ahead.pop())
+            late[-1].arrival_s = replica.now
+            present += 1
+        if not (replica.waiting or replica.partial or replica.decoding):
+            replica.waiting, late = late, []
+        if not (replica.waiting or replica.partial or replica.decoding):
+            return sequences
+        replica.step()
+        replica.waiting, late = replica.waiting + late, []
+        started = [one for one in sequences if one.first_s]
+        present -= sum(one.emitted >= one.output and one.last_s == replica.now for one in started)

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capplan.errors import InfeasibleError
 from capplan.planner import policies
-from capplan.planner.candidate import Candidate, plan_policy
+from capplan.planner.candidate import Candidate
 from capplan.planner.capacity import Curve, _balance, capacity
+from capplan.planner.chain import Asked, outcomes
 from capplan.planner.demand import demand
 from capplan.records.plan import PolicyPlan
 from capplan.records.profile import Profile
@@ -20,9 +22,13 @@ A_S, B_S = 0.010, 0.0001
 
 
 def planned(policy: str, profile: Profile, **forecast: object) -> PolicyPlan:
-    drafter = "eagle" if profile.drafters else None
-    candidate = Candidate.of(profile, drafter, demand(make_forecast(**forecast)))  # type: ignore[arg-type]
-    return plan_policy(policy, candidate, make_fleet(), None).plan
+    """The policy by the balance alone."""
+    asked = make_forecast(**forecast)  # type: ignore[arg-type]
+    try:
+        found, _ = outcomes(asked, [profile], make_fleet(), Asked((policy,)))
+    except InfeasibleError as error:
+        return PolicyPlan(policy=policy, infeasible=str(error))
+    return found[0].plan
 
 
 def limits(tpot_s: float = 100.0, ttft_s: float = 1000.0) -> dict[str, float]:
@@ -35,10 +41,12 @@ def test_plain_capacity_is_the_closed_form():
     objectives = {"ttft_p99_s": 1000.0, "tpot_p50_s": 0.030}
     found = planned("plain", make_profile(), objectives=objectives)
     expected = (1 - A_S / 0.030) / (B_S * 100 + 0.001)
-    assert found.service is not None
-    assert found.service.capacity_per_s == pytest.approx(expected, rel=2e-3)
-    assert found.service.at_capacity.batch == pytest.approx(expected * 100 * 0.030, rel=2e-3)
-    assert found.service.binding.quantity == "tpot_p50_s"
+    assert found.pools
+    assert found.pools[0].service.capacity_per_s == pytest.approx(expected, rel=2e-3)
+    assert found.pools[0].service.at_capacity.batch == pytest.approx(
+        expected * 100 * 0.030, rel=2e-3
+    )
+    assert found.pools[0].service.binding.quantity == "tpot_p50_s"
 
 
 @pytest.mark.parametrize("objective_s", [0.008, 0.011, 0.014])
@@ -54,17 +62,17 @@ def test_speculative_capacity_is_the_closed_form(objective_s):
     expected = (1 - a / (tokens * objective_s)) / (b * 100 / tokens + 0.001)
     objectives = {"ttft_p99_s": 1000.0, "tpot_p50_s": objective_s}
     found = planned("always:4", profile, objectives=objectives)
-    assert found.service is not None
-    assert found.service.capacity_per_s == pytest.approx(expected, rel=3e-3)
+    assert found.pools
+    assert found.pools[0].service.capacity_per_s == pytest.approx(expected, rel=3e-3)
 
 
 def test_no_acceptance_with_free_drafting_and_verification_is_plain():
     profile = make_profile(draft_s=lambda *_: 0.0, shares=(0.0, 0.0, 0.0, 0.0))
     plain, always = planned("plain", profile), planned("always:4", profile)
-    assert plain.at_peak is not None
-    assert always.at_peak is not None
-    assert always.at_peak.batch == pytest.approx(plain.at_peak.batch)
-    assert always.at_peak.tpot_mean_s == pytest.approx(plain.at_peak.tpot_mean_s)
+    assert plain.pools
+    assert always.pools
+    assert always.pools[0].at_peak.batch == pytest.approx(plain.pools[0].at_peak.batch)
+    assert always.pools[0].at_peak.tpot_mean_s == pytest.approx(plain.pools[0].at_peak.tpot_mean_s)
     assert always.placement == plain.placement
 
 
@@ -73,9 +81,9 @@ def test_speculation_shrinks_the_batch_at_the_same_load():
     profile = make_profile(draft_s=lambda *_: 0.0)
     plain = planned("plain", profile, rates=(40.0,))
     always = planned("always:4", profile, rates=(40.0,))
-    assert plain.at_peak is not None
-    assert always.at_peak is not None
-    assert always.at_peak.batch < plain.at_peak.batch / 3.3616
+    assert plain.pools
+    assert always.pools
+    assert always.pools[0].at_peak.batch < plain.pools[0].at_peak.batch / 3.3616
 
 
 def test_memory_binds_where_the_cache_is_small():
@@ -85,10 +93,10 @@ def test_memory_binds_where_the_cache_is_small():
     found = planned("plain", profile, objectives=limits())
     mean, deviation = 150.0, 100 / math.sqrt(12)
     root = (-2.33 * deviation + math.sqrt((2.33 * deviation) ** 2 + 4 * mean * 10_000)) / (2 * mean)
-    assert found.service is not None
-    assert found.service.binding.kind == "memory"
+    assert found.pools
+    assert found.pools[0].service.binding.kind == "memory"
     # The last batch of the grid before it, at most five per cent below.
-    assert 0.95 * root**2 <= found.service.at_capacity.batch <= root**2
+    assert 0.95 * root**2 <= found.pools[0].service.at_capacity.batch <= root**2
 
 
 def test_look_ahead_slots_take_cache():
@@ -96,23 +104,23 @@ def test_look_ahead_slots_take_cache():
     profile = make_profile(**small)  # type: ignore[arg-type]
     plain = planned("plain", profile, objectives=limits())
     always = planned("always:4", profile, objectives=limits())
-    assert plain.service is not None
-    assert always.service is not None
-    assert always.service.batch_limits.memory < plain.service.batch_limits.memory
+    assert plain.pools
+    assert always.pools
+    assert always.pools[0].service.batch_limits.memory < plain.pools[0].service.batch_limits.memory
 
 
 def test_the_engines_batch_binds():
     found = planned("plain", make_profile(max_batch=40), objectives=limits())
-    assert found.service is not None
-    assert found.service.binding.kind == "engine limit"
-    assert 0.95 * 40 <= found.service.at_capacity.batch <= 40
+    assert found.pools
+    assert found.pools[0].service.binding.kind == "engine limit"
+    assert 0.95 * 40 <= found.pools[0].service.at_capacity.batch <= 40
 
 
 def test_nothing_is_planned_beyond_the_largest_measured_batch():
     found = planned("plain", make_profile(max_batch=1000), objectives=limits())
-    assert found.service is not None
-    assert found.service.binding.kind == "measured batch"
-    assert found.service.at_capacity.batch == pytest.approx(256)
+    assert found.pools
+    assert found.pools[0].service.binding.kind == "measured batch"
+    assert found.pools[0].service.at_capacity.batch == pytest.approx(256)
 
 
 def test_verification_tokens_starve_prefill_of_its_budget():
@@ -121,11 +129,11 @@ def test_verification_tokens_starve_prefill_of_its_budget():
     ask = {"prompt": 1000.0, "objectives": limits()}
     plain = planned("plain", profile, **ask)
     always = planned("always:4", profile, **ask)
-    assert plain.service is not None
-    assert always.service is not None
-    assert always.service.binding.kind == "prefill"
+    assert plain.pools
+    assert always.pools
+    assert always.pools[0].service.binding.kind == "prefill"
     # Where it binds, arriving prompt tokens are what the budget leaves: C - B q = lambda p T.
-    point = always.service.at_capacity
+    point = always.pools[0].service.at_capacity
     room = 400 - 5 * point.batch
     assert point.rate_per_s * 1000 * point.round_s == pytest.approx(room, rel=0.1)
 
@@ -133,8 +141,8 @@ def test_verification_tokens_starve_prefill_of_its_budget():
 def test_rounds_that_grow_as_fast_as_the_batch_saturate():
     profile = make_profile(step_s=lambda b, _: 0.001 * b)
     found = planned("plain", profile, objectives=limits())
-    assert found.service is not None
-    assert found.service.binding.kind == "saturation"
+    assert found.pools
+    assert found.pools[0].service.binding.kind == "saturation"
 
 
 def test_one_request_too_slow_is_infeasible_whatever_the_rate():
@@ -150,18 +158,18 @@ def test_one_request_too_slow_is_infeasible_whatever_the_rate():
 def test_a_context_that_does_not_fit_once_is_infeasible():
     found = planned("plain", make_profile(kv_capacity_tokens=100.0))
     # 150 tokens on average and 2.33 times 100 / sqrt(12) on top.
-    assert found.infeasible == (
-        "not even one request fits: a sequence, with room for longer ones, holds 217 tokens "
+    assert (
+        "plain: not even one request fits: a sequence, with room for longer ones, holds 217 tokens "
         "and the cache 100; nearest feasible kv_capacity_tokens: 217"
-    )
+    ) in (found.infeasible or "")
 
 
 def test_a_long_prompt_costs_its_own_chunks_first():
     # 8,000 tokens in chunks of 2,047 (one of the budget decodes): four steps with T(1).
     profile = make_profile(prefill_s_per_token=1e-5, max_batched_tokens=2048)
     found = planned("plain", profile, rates=(1e-4,), prompt=8000.0)
-    assert found.at_peak is not None
-    ttft = next(e.value_s for e in found.at_peak.latencies if e.quantity == "ttft_p99_s")
+    assert found.pools
+    ttft = next(e.value_s for e in found.pools[0].at_peak.latencies if e.quantity == "ttft_p99_s")
     own = 8000 * 1e-5 + 4 * 0.0101
     # And up to one round in progress, of which half is expected and the rest adds in squares.
     assert own + 0.0101 / 2 <= ttft <= own + 0.0102
@@ -171,13 +179,17 @@ def test_chunk_gap_is_the_mixed_round_once_prompts_are_frequent():
     # 2,000 tokens at 10 us: a round with a prompt is 20 ms longer.
     profile = make_profile()
     found = planned("plain", profile, rates=(5.0,), prompt=2000.0)
-    assert found.at_peak is not None
-    gap = next(e.value_s for e in found.at_peak.latencies if e.quantity == "chunk_gap_p99_s")
-    alone = A_S + B_S * found.at_peak.batch
+    assert found.pools
+    gap = next(
+        e.value_s for e in found.pools[0].at_peak.latencies if e.quantity == "chunk_gap_p99_s"
+    )
+    alone = A_S + B_S * found.pools[0].at_peak.batch
     assert gap >= alone + 0.020
     rare = planned("plain", profile, rates=(0.01,), prompt=2000.0)
-    assert rare.at_peak is not None
-    gap = next(e.value_s for e in rare.at_peak.latencies if e.quantity == "chunk_gap_p99_s")
+    assert rare.pools
+    gap = next(
+        e.value_s for e in rare.pools[0].at_peak.latencies if e.quantity == "chunk_gap_p99_s"
+    )
     assert gap == pytest.approx(A_S + B_S, rel=1e-6)
 
 
@@ -195,12 +207,16 @@ def test_by_load_is_never_below_plain_or_always(cost, shares, draft_s, spread):
         spread=spread,
     )
     rates = {
-        policy: plan.service.capacity_per_s
+        policy: plan.pools[0].service.capacity_per_s
         for policy in ("plain", "always", "by-load")
-        if (plan := planned(policy, profile)).service is not None
+        if (plan := planned(policy, profile)).pools
     }
     best = max(rates["plain"], rates.get("always", 0.0))
     assert rates["by-load"] >= best * 0.99
+
+
+def _rate(plan: PolicyPlan) -> float:
+    return plan.pools[0].service.capacity_per_s
 
 
 @settings(max_examples=40, deadline=None)
@@ -221,9 +237,9 @@ def test_more_acceptance_never_lowers_capacity_by_load(shares, more, place):
         )
         for kept in (shares, better)
     ]
-    assert found[0].service is not None
-    assert found[1].service is not None
-    assert found[1].service.capacity_per_s >= found[0].service.capacity_per_s * 0.99
+    assert found[0].pools
+    assert found[1].pools
+    assert _rate(found[1]) >= _rate(found[0]) * 0.99
 
 
 def test_by_load_ranges_cover_every_batch_once_and_are_at_most_four():
@@ -259,8 +275,8 @@ def test_spread_between_requests_lowers_the_capacity_at_a_percentile():
 
 def capacity_of(profile: Profile, objectives: dict[str, float]) -> float:
     found = planned("always:4", profile, objectives=objectives)
-    assert found.service is not None
-    return found.service.capacity_per_s
+    assert found.pools
+    return found.pools[0].service.capacity_per_s
 
 
 def test_a_loaded_and_idle_drafter_costs_its_overhead():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capplan.errors import InfeasibleError, InputError
-from capplan.planner.chain import plan
+from capplan.planner.chain import Asked, plan
 from capplan.records.forecast import Scenarios
 from capplan.records.plan import Plan, PolicyPlan
 from straight import make_fleet, make_forecast, make_profile
@@ -22,7 +22,7 @@ SPECULATIVE = make_profile(
 
 def made(rates=(10.0,), fleet=None, profile=SPECULATIVE, policies=None, **forecast) -> Plan:
     asked = make_forecast(rates=rates, **forecast)
-    return plan(asked, [profile], fleet or make_fleet(), policies, "test")
+    return plan(asked, [profile], fleet or make_fleet(), Asked(policies), "test")
 
 
 def by_name(found: Plan, policy: str) -> PolicyPlan:
@@ -53,13 +53,12 @@ def test_racks_hold_nodes_hold_gpus_hold_replicas_hold_the_peak(rates, headroom)
     found = made(tuple(rates), fleet=make_fleet(headroom=headroom, spare_replicas=1))
     for outcome in found.policies:
         assert outcome.placement is not None
-        assert outcome.sizing is not None
-        assert outcome.service is not None
-        p, s = outcome.placement, outcome.sizing
+        assert outcome.pools
+        p, s = outcome.placement, outcome.pools[0].sizing
         assert p.racks * p.nodes_per_rack >= p.nodes
-        assert p.gpus == p.nodes * 8 >= s.replicas * outcome.service.gpus_per_replica
+        assert p.gpus == p.nodes * 8 >= s.replicas * outcome.pools[0].service.gpus_per_replica
         assert p.gpus - p.gpus_stranded == p.gpus_in_replicas
-        usable = outcome.service.capacity_per_s * (1 - headroom)
+        usable = outcome.pools[0].service.capacity_per_s * (1 - headroom)
         assert s.replicas_at_peak * usable >= s.peak_rate_per_s * (1 - 1e-9)
         assert (s.replicas_at_peak - 1) * usable < s.peak_rate_per_s or s.replicas_at_peak == 1
 
@@ -67,8 +66,8 @@ def test_racks_hold_nodes_hold_gpus_hold_replicas_hold_the_peak(rates, headroom)
 def test_objectives_are_kept_at_the_peak_with_the_spares_lost():
     found = made((500.0,), fleet=make_fleet(headroom=0.0, spare_replicas=2))
     for outcome in found.policies:
-        assert outcome.at_peak is not None
-        for estimate in outcome.at_peak.latencies:
+        assert outcome.pools
+        for estimate in outcome.pools[0].at_peak.latencies:
             if estimate.objective_s is not None:
                 assert estimate.value_s <= estimate.objective_s * (1 + 1e-6)
 
@@ -159,7 +158,7 @@ def test_an_unknown_workload_is_refused_with_the_known_ones():
             forecast.model_copy(update={"classes": classes}),
             [SPECULATIVE],
             make_fleet(),
-            None,
+            Asked(),
             "test",
         )
 
@@ -180,11 +179,11 @@ def test_acceptance_of_the_forecast_goes_before_the_profiles():
         forecast.model_copy(update={"classes": classes}),
         [SPECULATIVE],
         make_fleet(),
-        ("always:1",),
+        Asked(("always:1",)),
         "test",
     )
-    assert found.policies[0].at_peak is not None
-    assert found.policies[0].at_peak.tokens_per_round == pytest.approx(1.5)
+    assert found.policies[0].pools
+    assert found.policies[0].pools[0].at_peak.tokens_per_round == pytest.approx(1.5)
 
 
 def test_without_a_drafter_plain_is_planned_and_said():
@@ -199,22 +198,22 @@ def test_each_policy_takes_its_own_best_profile():
     slow = make_profile(step_s=lambda b, _: 2 * (0.010 + 0.0001 * b)).model_copy(
         update={"name": "slow"}
     )
-    found = plan(make_forecast(rates=(500.0,)), [slow, SPECULATIVE], make_fleet(), None, "test")
-    assert {p.service.profile for p in found.policies if p.service} == {"straight"}
+    found = plan(make_forecast(rates=(500.0,)), [slow, SPECULATIVE], make_fleet(), Asked(), "test")
+    assert {one.service.profile for p in found.policies for one in p.pools} == {"straight"}
 
 
 def test_the_range_widens_with_the_bands_and_holds_the_plan():
     scenarios = Scenarios(low=0.5, high=2.0)
     asked = make_forecast(rates=(500.0,)).model_copy(update={"scenarios": scenarios})
-    found = plan(asked, [SPECULATIVE], make_fleet(), ("plain",), "test").policies[0]
+    found = plan(asked, [SPECULATIVE], make_fleet(), Asked(("plain",)), "test").policies[0]
     assert found.gpu_range is not None
     assert found.placement is not None
     low, own, high = found.gpu_range.low_gpus, found.placement.gpus, found.gpu_range.high_gpus
     assert high is not None
     assert low < own < high
     # The profile has no bands of its own here: what is left is the demand.
-    assert found.sizing is not None
-    unrounded = max(found.sizing.unrounded_by_interval)
+    assert found.pools
+    unrounded = max(found.pools[0].sizing.unrounded_by_interval)
     assert low == 8 * math.ceil(unrounded * 0.5)
     assert high == 8 * math.ceil(unrounded * 2.0)
 
@@ -253,7 +252,7 @@ def test_a_mix_of_classes_needs_no_fewer_replicas_than_its_parts_need_together()
     whole = make_forecast(rates=(500.0,))
     half = whole.classes[0].model_copy(update={"share": 0.5})
     parts = whole.model_copy(update={"classes": (half, half.model_copy(update={"name": "other"}))})
-    one = plan(whole, [SPECULATIVE], make_fleet(), None, "test")
-    two = plan(parts, [SPECULATIVE], make_fleet(), None, "test")
+    one = plan(whole, [SPECULATIVE], make_fleet(), Asked(), "test")
+    two = plan(parts, [SPECULATIVE], make_fleet(), Asked(), "test")
     for policy in ("plain", "always", "by-load"):
         assert gpus(one, policy) == gpus(two, policy)

@@ -23,7 +23,7 @@ PROFILE = make_profile(
 
 def solved(policy: str, profile=PROFILE, **forecast) -> tuple[Candidate, Curve]:
     candidate = Candidate.of(profile, "eagle", demand(make_forecast(**forecast)))
-    curve = policies.choose(policy, candidate.replica, candidate.constraints, 0)
+    curve = policies.curves(policy, candidate.replica, candidate.constraints)[0]
     return candidate, curve
 
 
@@ -43,7 +43,10 @@ def test_step_times_are_the_profiles_at_every_whole_batch():
         # 10 us a prompt token beside any batch, on top of the step.
         assert tables.chunk_s[0, batch, 1:] == pytest.approx(1e-5 * tables.chunk_tokens[1:])
     assert (tables.step_s[:, 0] == 0).all()
-    assert tables.chunk_s[0, 0, 1:] == pytest.approx(1e-5 * tables.chunk_tokens[1:])
+    # Alone, one token is a whole step: that of the smallest chunk measured.
+    assert tables.chunk_s[0, 0, 1:] == pytest.approx(
+        1e-5 * np.maximum(tables.chunk_tokens[1:], 256)
+    )
 
 
 def test_draft_lengths_follow_the_ranges():
@@ -113,6 +116,12 @@ def test_classes_come_in_their_shares():
     rest = whole.classes[0].model_copy(update={"share": 0.75, "name": "other"})
     asked = demand(whole.model_copy(update={"classes": (third, rest)}))
     candidate = Candidate.of(PROFILE, "eagle", asked)
-    curve = policies.choose("plain", candidate.replica, candidate.constraints, 0)
+    curve = policies.curves("plain", candidate.replica, candidate.constraints)[0]
     found = requests(candidate, curve, 0, np.arange(1.0, 4001.0), 1)
     assert np.bincount(found.traffic_class).tolist() == [1000, 3000]
+
+
+def test_every_prompt_has_a_token_even_where_its_distribution_has_less():
+    found = drawn("plain", prompt=3.0, cv=2.0)
+    assert found.prefill_tokens.min() == 1.0
+    assert found.cached_tokens.min() == 0.0

@@ -6,7 +6,8 @@ import pytest
 from capplan.planner import policies
 from capplan.planner.candidate import Candidate
 from capplan.planner.demand import demand
-from capplan.planner.trial import Trial, capacity, worst
+from capplan.planner.last_rate import capacity, worst
+from capplan.planner.trial import QUICK, Stage, Trial
 from capplan.simulator.arrivals import poisson
 from capplan.simulator.replica import simulate
 from straight import make_forecast, make_profile
@@ -20,8 +21,8 @@ PROFILE = make_profile(
 
 def trial(policy: str, seed: int = 1, **forecast) -> Trial:
     candidate = Candidate.of(PROFILE, "eagle", demand(make_forecast(**forecast)))
-    curve = policies.choose(policy, candidate.replica, candidate.constraints, 0)
-    return Trial.of(candidate, curve, 0, simulate, poisson, seed)
+    curve = policies.curves(policy, candidate.replica, candidate.constraints)[0]
+    return Trial.of(candidate, curve, 0, Stage(simulate, poisson, seed), QUICK)
 
 
 CHAT = {
@@ -35,14 +36,14 @@ CHAT = {
 @pytest.mark.parametrize("policy", ["plain", "always:3"])
 def test_objectives_hold_at_the_rate_found_and_not_above_it(policy):
     tried = trial(policy, **CHAT)
-    rate, stopped_by = capacity(tried)
-    assert worst(tried, tried.run(rate))[0] <= 1
-    assert worst(tried, tried.run(rate * 1.02))[0] > 1
-    assert stopped_by in ("tpot_p99 of chat", "ttft_p99 of chat")
+    found = capacity(tried)
+    assert worst(tried, tried.run(found.rate_per_s))[0] <= 1
+    assert worst(tried, tried.run(found.rate_per_s * 1.02))[0] > 1
+    assert found.binding.text in ("tpot_p99 of chat", "ttft_p99 of chat")
 
 
 def test_the_rate_hardly_depends_on_the_draws():
-    rates = [capacity(trial("plain", seed=seed, **CHAT))[0] for seed in range(1, 6)]
+    rates = [capacity(trial("plain", seed=seed, **CHAT)).rate_per_s for seed in range(1, 6)]
     assert np.std(rates) / np.mean(rates) < 0.03
 
 
@@ -56,14 +57,14 @@ def test_a_median_objective_agrees_with_the_closed_form_where_prefill_is_nothing
         "plain", prompt=1.0, output=201.0, objectives={"ttft_p99_s": 100.0, "tpot_p50_s": 0.020}
     )
     expected = (1 - 0.010 / 0.020) / (0.0001 * 200)
-    assert capacity(tried)[0] == pytest.approx(expected, rel=0.04)
+    assert capacity(tried).rate_per_s == pytest.approx(expected, rel=0.04)
 
 
 def test_no_objective_bounds_what_cannot_be_served():
     tried = trial(
         "plain", prompt=100.0, output=101.0, objectives={"ttft_p99_s": 1e6, "tpot_p99_s": 1e3}
     )
-    rate, stopped_by = capacity(tried)
-    assert stopped_by == "requests come faster than they can be served"
+    found = capacity(tried)
+    assert found.binding.text == "requests come faster than they can be served"
     # 256 sequences of 100 rounds with 35.6 ms each, and a millisecond of prefill a request.
-    assert rate == pytest.approx(256 / (100 * 0.0356 + 256 * 0.001), rel=0.01)
+    assert found.rate_per_s == pytest.approx(256 / (100 * 0.0356 + 256 * 0.001), rel=0.01)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from capplan.errors import InfeasibleError, InputError
 from capplan.planner.candidate import Candidate
-from capplan.planner.chain import plan
+from capplan.planner.chain import Asked, plan
 from capplan.planner.demand import demand
 from capplan.records.forecast import Lengths, Scenarios
 from capplan.records.plan import Plan
@@ -29,7 +29,7 @@ SPECULATIVE = make_profile(draft_s=lambda _, g: 0.001 * g)
 
 
 def made(profile: Profile = SPECULATIVE, policies=None, **forecast) -> Plan:
-    return plan(make_forecast(**forecast), [profile], make_fleet(), policies, "test")
+    return plan(make_forecast(**forecast), [profile], make_fleet(), Asked(policies), "test")
 
 
 def test_prefill_draws_its_own_power():
@@ -44,12 +44,12 @@ def test_prefill_draws_its_own_power():
         objectives={"ttft_p99_s": 1e3, "tpot_p99_s": 1.0},
     )
     (plain,) = found.policies
-    assert plain.at_peak is not None
+    assert plain.pools
     assert plain.power is not None
-    assert plain.at_peak.batch > 10
-    assert plain.at_peak.rate_per_s > 1
-    share = plain.at_peak.rate_per_s * 1000 * 1e-4
-    assert plain.at_peak.prefill_share == pytest.approx(share, rel=1e-3)
+    assert plain.pools[0].at_peak.batch > 10
+    assert plain.pools[0].at_peak.rate_per_s > 1
+    share = plain.pools[0].at_peak.rate_per_s * 1000 * 1e-4
+    assert plain.pools[0].at_peak.prefill_share == pytest.approx(share, rel=1e-3)
     gpu = share * 700 + (1 - share) * 400
     node = 8 * gpu + 1000 + 1000 * (gpu - 100) / 600
     assert plain.placement is not None
@@ -66,7 +66,7 @@ def test_answers_of_one_token_are_prefill_alone():
         rates=(1.0,),
         objectives={"ttft_p99_s": 10.0, "tpot_p99_s": 1.0},
     )
-    service = found.policies[0].service
+    service = found.policies[0].pools[0].service
     assert service is not None
     assert 33 < service.capacity_per_s <= 50
     assert all(np.isfinite(e.value_s) for e in service.at_capacity.latencies)
@@ -79,11 +79,11 @@ def test_a_prompt_cached_whole_still_costs_its_last_token():
         asked.model_copy(update={"classes": classes}),
         [SPECULATIVE],
         make_fleet(),
-        ("plain",),
+        Asked(("plain",)),
         "test",
     )
-    assert whole.policies[0].at_peak is not None
-    assert whole.policies[0].at_peak.prefill_share == pytest.approx(10 * 1e-5, rel=0.01)
+    assert whole.policies[0].pools
+    assert whole.policies[0].pools[0].at_peak.prefill_share == pytest.approx(10 * 1e-5, rel=0.01)
 
 
 @settings(max_examples=30, deadline=None)
@@ -122,7 +122,7 @@ def test_holes_at_the_far_end_only_lower_the_largest_batch():
     rows = tuple(r for r in SPECULATIVE.steps.rows if r.batch < 128 or r.context_tokens < 8192)
     short = SPECULATIVE.model_copy(update={"steps": StepTable(rows=rows)})
     found = made(short, ("plain",), objectives={"ttft_p99_s": 1e3, "tpot_p99_s": 100.0})
-    service = found.policies[0].service
+    service = found.policies[0].pools[0].service
     assert service is not None
     assert service.binding.kind == "measured batch"
     assert 64 <= service.batch_limits.measured < 128
@@ -171,7 +171,7 @@ def test_a_draft_table_that_ends_early_says_where():
         ("always",),
         objectives={"ttft_p99_s": 1e3, "tpot_p99_s": 100.0},
     )
-    service = found.policies[0].service
+    service = found.policies[0].pools[0].service
     assert service is not None
     assert service.binding.text == "the profile was measured up to a batch of 8"
     assert service.batch_limits.measured == 8
@@ -186,7 +186,7 @@ def test_an_endless_wait_at_the_last_slot_names_the_slots():
     found = made(
         make_profile(max_batch=256), ("plain",), objectives={"ttft_p99_s": 1e3, "tpot_p99_s": 100.0}
     )
-    service = found.policies[0].service
+    service = found.policies[0].pools[0].service
     assert service is not None
     assert service.binding.kind == "engine limit"
 
@@ -195,8 +195,8 @@ def test_one_profile_that_cannot_be_used_does_not_stop_another():
     broken = without(SPECULATIVE, batch=32, query_tokens=1, context_tokens=128).model_copy(
         update={"name": "broken"}
     )
-    found = plan(make_forecast(), [broken, SPECULATIVE], make_fleet(), None, "test")
-    assert {p.service.profile for p in found.policies if p.service} == {"straight"}
+    found = plan(make_forecast(), [broken, SPECULATIVE], make_fleet(), Asked(), "test")
+    assert {one.service.profile for p in found.policies for one in p.pools} == {"straight"}
     assert any("broken and eagle" in caveat.text for caveat in found.caveats)
 
 
@@ -218,7 +218,7 @@ def test_bands_and_scenarios_hold_what_they_surround():
 @pytest.mark.parametrize("rate", [1e-9, 1e9])
 def test_extreme_rates_have_finite_answers(rate):
     asked = make_forecast(rates=(rate,) * 400, output=1001.0)
-    found = plan(asked, [SPECULATIVE], make_fleet(), None, "test")
+    found = plan(asked, [SPECULATIVE], make_fleet(), Asked(), "test")
     text = found.model_dump_json()
     assert "NaN" not in text
     assert "Infinity" not in text
@@ -247,9 +247,9 @@ classes:
         asked = read_forecast(path)
         if refused:
             with pytest.raises(InputError, match="at most 200,000 intervals, found 24,000,000"):
-                plan(asked, [SPECULATIVE], make_fleet(), None, "test")
+                plan(asked, [SPECULATIVE], make_fleet(), Asked(), "test")
         else:
-            assert plan(asked, [SPECULATIVE], make_fleet(), None, "test").policies
+            assert plan(asked, [SPECULATIVE], make_fleet(), Asked(), "test").policies
 
 
 @settings(max_examples=30, deadline=None)
@@ -273,7 +273,12 @@ def test_percentiles_of_skewed_prompts_rise():
         asked.classes[0].model_copy(update={"input_tokens": skewed, "objectives": objectives}),
     )
     asked = asked.model_copy(update={"classes": classes})
-    found = plan(asked, [SPECULATIVE], make_fleet(), ("plain",), "test").policies[0].at_peak
+    found = (
+        plan(asked, [SPECULATIVE], make_fleet(), Asked(("plain",)), "test")
+        .policies[0]
+        .pools[0]
+        .at_peak
+    )
     assert found is not None
     values = {e.quantity: e.value_s for e in found.latencies}
     rising = [values[f"ttft_p{p}_s"] for p in (50, 90, 95, 99)]
@@ -284,8 +289,8 @@ def test_a_block_drafter_runs_at_the_length_that_was_measured_or_not_at_all():
     drafter = SPECULATIVE.drafters["eagle"].model_copy(update={"kind": "parallel"})
     block = SPECULATIVE.model_copy(update={"drafters": {"eagle": drafter}})
     found = made(block, ("always",))
-    assert found.policies[0].at_peak is not None
-    assert found.policies[0].at_peak.draft_tokens == 4
+    assert found.policies[0].pools
+    assert found.policies[0].pools[0].at_peak.draft_tokens == 4
     short = MixedTable(rows=tuple(r for r in block.mixed.rows if r.query_tokens <= 3))
     with pytest.raises(InputError, match="hold no verification that drafter eagle could use"):
         made(block.model_copy(update={"mixed": short}), ("always",))
@@ -302,7 +307,7 @@ def test_attending_to_a_long_context_slows_prefill_itself():
     classes = (asked.classes[0].model_copy(update={"prefix_reuse": 0.75}),)
     asked = asked.model_copy(update={"classes": classes})
     light, slow = (
-        plan(asked, [p], make_fleet(), ("plain",), "test").policies[0].at_peak
+        plan(asked, [p], make_fleet(), Asked(("plain",)), "test").policies[0].pools[0].at_peak
         for p in (SPECULATIVE, heavy)
     )
     assert light is not None

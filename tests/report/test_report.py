@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from capplan.planner.chain import plan
+from capplan.planner.chain import Asked, plan
 from capplan.records.plan import Plan
 from capplan.report.content import report
 from capplan.report.text import show
@@ -18,7 +18,7 @@ PROFILE = make_profile(
 
 
 def made(**forecast) -> Plan:
-    return plan(make_forecast(**forecast), [PROFILE], make_fleet(), None, "test")
+    return plan(make_forecast(**forecast), [PROFILE], make_fleet(), Asked(), "test")
 
 
 def shown(found: Plan, width: int = 80) -> str:
@@ -51,9 +51,9 @@ def test_the_decomposition_is_spelled_out():
     found = made(rates=(500.0,))
     text = shown(found)
     for outcome in found.policies:
-        assert outcome.sizing is not None
+        assert outcome.pools
         assert outcome.placement is not None
-        assert f"{outcome.sizing.replicas} x 8 = {outcome.placement.gpus}" in text
+        assert f"{outcome.pools[0].sizing.replicas} x 8 = {outcome.placement.gpus}" in text
 
 
 def test_a_policy_that_cannot_be_says_why_beside_the_others():
@@ -66,10 +66,10 @@ def test_a_policy_that_cannot_be_says_why_beside_the_others():
 
 def test_a_plan_without_watts_leaves_power_open():
     unknown = PROFILE.model_copy(update={"power": None})
-    found = plan(make_forecast(), [unknown], make_fleet(), None, "test")
+    found = plan(make_forecast(), [unknown], make_fleet(), Asked(), "test")
     assert row(shown(found), "IT power, peak") == ["-", "-", "-"]
 
 
 def test_markup_in_names_is_text():
     asked = make_forecast().model_copy(update={"name": "[red]x[/red]"})
-    assert "[red]x[/red]" in shown(plan(asked, [PROFILE], make_fleet(), None, "test"))
+    assert "[red]x[/red]" in shown(plan(asked, [PROFILE], make_fleet(), Asked(), "test"))

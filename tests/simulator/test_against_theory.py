@@ -89,6 +89,16 @@ def test_one_prefill_engine_waits_as_pollaczek_and_khinchine_say() -> None:
     assert mean_s == pytest.approx(expected_s, abs=error_s)
 
 
+def test_equal_services_go_round_in_turn() -> None:
+    # M/D/k: each of k servers gets every k-th customer, an E_k/D/1 queue (Crommelin, 1932).
+    rng, servers = np.random.default_rng(4), 4
+    arrival_s = np.cumsum(rng.exponential(1 / (0.9 * servers), 40_000))
+    found = starts_s(arrival_s, np.ones(40_000), servers)
+    for first in range(servers):
+        own_s = arrival_s[first::servers]
+        np.testing.assert_allclose(found[first::servers], starts_s(own_s, np.ones(len(own_s)), 1))
+
+
 def test_a_pool_waits_as_another_program_simulates() -> None:
     # Ciw, https://github.com/CiwPython/Ciw: M/G/3 with lognormal services, its own draws.
     servers, use, customers = 3, 0.8, 40_000

@@ -44,17 +44,54 @@ def test_a_chunk_below_the_first_knot_takes_its_part() -> None:
     assert outcome.ttft_s == pytest.approx([1e-9 * 4 * 1000])
 
 
+PARTS = ("target_s", "draft_s", "interference_s")
+
+
+def parts_s(outcome):
+    return sum(getattr(outcome, part) for part in PARTS)
+
+
 def test_times_of_the_stream_are_told_apart() -> None:
     engaged = engine(draft_tokens=(0, 1, 2), variant_by_batch=np.full(65, 2))
     load = requests(2_000, output=lognormal(50, 1), kept=((0.7, 0.5),))
     outcome = simulate(engaged, load, 10.0)
-    seen_s = outcome.target_s + outcome.draft_s + outcome.interference_s
-    assert seen_s == pytest.approx(outcome.mean_batch * outcome.makespan_s)
-    assert outcome.draft_s == pytest.approx(
-        2 * 5e-4 * (outcome.rounds_by_batch @ np.arange(65)), rel=1e-9
-    )
+    sequence_rounds = outcome.rounds_by_batch @ np.arange(65)
+    np.testing.assert_allclose(parts_s(outcome), outcome.decode_s, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(outcome.draft_s, 2 * 5e-4 * outcome.rounds, rtol=0, atol=1e-9)
+    assert outcome.rounds.sum() == sequence_rounds
+    assert parts_s(outcome).sum() == pytest.approx(outcome.mean_batch * outcome.makespan_s)
     assert outcome.time_by_batch_s.sum() == pytest.approx(outcome.makespan_s)
-    assert outcome.gaps.sum() == pytest.approx(outcome.rounds_by_batch @ np.arange(65))
+    assert outcome.gaps.sum() == pytest.approx(sequence_rounds)
+
+
+def test_parts_of_one_answer_are_those_of_its_steps() -> None:
+    # The second prompt's 300 tokens come as chunks of 249, beside one sequence of a budget of
+    # 250, and of 51; both fall into the first answer of 10 rounds.
+    engaged = engine(fixed_s=5e-3, batch_s=0, context_s=0, token_s=1e-5, budget=250)
+    load = requests(2, prompt=lambda *_: np.array([100.0, 300]), output=11, arrival_s=[0, 2e-3])
+    outcome = simulate(engaged, load, 1.0)
+    assert outcome.interference_s == pytest.approx([300e-5, 0])
+    assert outcome.target_s == pytest.approx([10 * 5e-3] * 2)
+    assert outcome.rounds.tolist() == [10, 10]
+    assert outcome.arrival_s == pytest.approx([0, 2e-3])
+
+
+def test_plain_decoding_drafts_for_no_time_and_each_token_is_a_round() -> None:
+    load = requests(2_000, output=lognormal(50, 1))
+    outcome = simulate(engine(), load, 10.0)
+    assert outcome.draft_s.tolist() == [0.0] * 2_000
+    np.testing.assert_array_equal(outcome.rounds, load.output_tokens - 1)
+
+
+def test_what_preemption_costs_is_the_rest() -> None:
+    load = requests(2_000, prompt=lognormal(200, 0.5), output=lognormal(150, 1))
+    outcome = simulate(engine(cache_tokens=12_000), load, 40.0)
+    lost_s = outcome.decode_s - parts_s(outcome)
+    kept = outcome.preemptions == 0
+    assert (~kept).sum() > 100
+    np.testing.assert_allclose(lost_s[kept], 0, atol=1e-9)
+    assert lost_s.min() > -1e-9
+    assert lost_s[~kept].mean() > 0.01
 
 
 @settings(max_examples=60, deadline=None)
@@ -205,6 +242,7 @@ def test_kinds_without_their_variants_are_refused() -> None:
 PROGRAM = """
 import numpy as np
 from simulator.engines import engine, lognormal, requests
+from capplan.simulator.closed import simulate_closed
 from capplan.simulator.replica import compiled, simulate
 engaged = engine(draft_tokens=(0, 1, 2, 3), cache_tokens=9000,
                  variant_by_batch=np.where(np.arange(65) < 12, 3, 0))
@@ -212,8 +250,11 @@ load = requests(400, prompt=lognormal(200, 0.5), output=lognormal(100, 1),
                 kept=((0.7, 0.5, 0.3), (0.8, 0.7, 0.6)))
 outcome = simulate(engaged, load, 40.0)
 print(compiled(), outcome.preemptions.sum() > 0)
-for name in ("ttft_s", "decode_s", "queue_s", "gaps", "time_by_batch_s"):
+closed = simulate_closed(engaged, load, 20)
+for name in ("arrival_s", "ttft_s", "decode_s", "queue_s", "target_s", "draft_s",
+             "interference_s", "rounds", "gaps", "time_by_batch_s"):
     print(getattr(outcome, name).tobytes().hex())
+    print(getattr(closed, name).tobytes().hex())
 """
 
 
@@ -238,7 +279,7 @@ def test_compiled_and_plain_python_give_the_same_numbers() -> None:
 def test_importing_the_simulator_leaves_numba_alone() -> None:
     program = (
         "import sys, capplan.simulator.replica, capplan.simulator.split, "
-        "capplan.simulator.arrivals; "
+        "capplan.simulator.arrivals, capplan.simulator.closed; "
         "print('numba' in sys.modules, 'scipy' in sys.modules)"
     )
     done = subprocess.run(

@@ -1,0 +1,41 @@
+"""What commands that simulate share: options, the stage, and a sign of life."""
+
+import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from capplan.planner.trial import Stage
+
+DEFAULT_SEED = 1
+
+
+class Pools(enum.StrEnum):
+    """Whether classes share replicas."""
+
+    auto = "auto"
+    shared = "shared"
+    separate = "separate"
+
+
+def stage(seed: int) -> "Stage | None":
+    """What plans are simulated with; None without numba: plain Python takes too long."""
+    from capplan.planner.trial import Stage
+    from capplan.simulator.arrivals import poisson
+    from capplan.simulator.replica import compiled, simulate
+
+    return Stage(simulate, poisson, seed) if compiled() else None
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A word on stderr, where that is a terminal, for as long as something takes."""
+    from rich.console import Console
+
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield
+        return
+    with screen.status(what):
+        yield

@@ -1,0 +1,68 @@
+"""How far a plan may be trusted: what was simulated, on what, and where it scatters."""
+
+from collections.abc import Sequence
+
+from capplan.planner.hazards import hazards
+from capplan.planner.policy_plan import Outcome
+from capplan.planner.pool import Pool
+from capplan.planner.trial import Stage
+from capplan.records.caveat import Caveat
+from capplan.records.profile import Profile
+
+_SEEN = ("measured", "imported")
+
+
+def purchase_grade(profiles: Sequence[Profile], stage: Stage | None) -> bool:
+    """Whether percentiles are simulated on step times that were measured."""
+    return stage is not None and not _unmeasured(profiles)
+
+
+def grade(profiles: Sequence[Profile], stage: Stage | None) -> str:
+    """What keeps a plan from being purchase-grade, or what it rests on."""
+    missing = []
+    if stage is None:
+        missing.append("percentiles are modelled, not simulated")
+    if names := _unmeasured(profiles):
+        missing.append(f"step times are not measured ({', '.join(names)})")
+    return "; ".join(missing) or "percentiles simulated on measured step times"
+
+
+def caveats(
+    profiles: Sequence[Profile], outcomes: Sequence[Outcome], stage: Stage | None
+) -> list[Caveat]:
+    """What the model or the simulations cannot say, and what stands near a cliff."""
+    pools = [pool for outcome in outcomes for pool in outcome.pools]
+    found = [] if stage is not None else _modelled(profiles)
+    for pool in pools:
+        found += _of_pool(pool)
+    return found
+
+
+def _unmeasured(profiles: Sequence[Profile]) -> list[str]:
+    kinds = {p.name: (p.steps.origin or p.origin).kind for p in profiles}
+    return [f"{name}: {kind}" for name, kind in kinds.items() if kind not in _SEEN]
+
+
+def _modelled(profiles: Sequence[Profile]) -> list[Caveat]:
+    return [
+        Caveat(
+            about="latency percentiles",
+            text=f"modelled from means, simple queues and the tail factor of {profile.name} "
+            f"({profile.tail.origin.kind}); not simulated. For p99 of short answers beside long "
+            "prompts, simulations gave as little as half the rate",
+        )
+        for profile in profiles
+    ]
+
+
+def _of_pool(pool: Pool) -> list[Caveat]:
+    assert pool.sized is not None
+    rate = pool.sized.peak_rate_per_s / pool.sized.replicas_at_peak
+    found = hazards(pool.curve, pool.mix, rate)
+    if pool.doubt > 0:
+        text = (
+            f"from one mix of {'+'.join(pool.load.names)} to another the corrected balance erred "
+            f"by up to {pool.doubt:.0%}; every mix that this might make the peak was simulated"
+        )
+        found.append(Caveat(about="other hours", text=text))
+    return found
