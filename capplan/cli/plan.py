@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from capplan.cli.inputs import DEFAULT_FLEET, Format, Inputs, located, policies, read_all
-from capplan.cli.simulated import DEFAULT_SEED, Pools, stage, working
+from capplan.cli.simulated import DEFAULT_SEED, Pools, Prefill, stage, working
 
 if TYPE_CHECKING:
     from capplan.planner.chain import Asked
@@ -42,6 +42,12 @@ def plan(
         Pools,
         typer.Option(show_choices=True, help="Whether classes may be given replicas of their own."),
     ] = Pools.auto,
+    prefill: Annotated[
+        Prefill,
+        typer.Option(
+            show_choices=True, help="Process prompts beside decoding or on engines of their own."
+        ),
+    ] = Prefill.beside,
     screen: Annotated[
         bool,
         typer.Option("--screen", help="Do not simulate: quick, and not purchase-grade."),
@@ -63,7 +69,7 @@ def plan(
     from capplan.planner.chain import Asked
     from capplan.records.plan import Portfolio
 
-    asked = Asked(policies(policy), pools.value, None if screen else stage(seed))
+    asked = Asked(policies(policy), pools.value, prefill.value, None if screen else stage(seed))
     inputs = read_all(fleet, forecasts, profile or [])
     if output is not None:
         _check_output(output, inputs)

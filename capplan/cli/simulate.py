@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from capplan.cli.inputs import DEFAULT_FLEET, Format, Inputs, located, policies, read_all
-from capplan.cli.simulated import DEFAULT_SEED, Pools, working
+from capplan.cli.simulated import DEFAULT_SEED, Pools, Prefill, working
 
 if TYPE_CHECKING:
     from capplan.physics.engine import Engine, Outcome, Requests
+    from capplan.planner.chain import Asked
     from capplan.planner.trial import Arrivals, Stage
     from capplan.records.caveat import Caveat
     from capplan.records.plan import Plan
@@ -45,8 +46,9 @@ class _Setting:
     def stage(self) -> "Stage":
         """What the planner runs trials with."""
         from capplan.planner.trial import Stage
+        from capplan.simulator.split import simulate_split, starts_s
 
-        return Stage(self.simulate, self.arrivals, self.seed)
+        return Stage(self.simulate, simulate_split, starts_s, self.arrivals, self.seed)
 
 
 def simulate(
@@ -67,6 +69,9 @@ def simulate(
     pools: Annotated[
         Pools, typer.Option(show_choices=True, help="As in capplan plan.")
     ] = Pools.shared,
+    prefill: Annotated[
+        Prefill, typer.Option(show_choices=True, help="As in capplan plan.")
+    ] = Prefill.beside,
     load: Annotated[
         str,
         typer.Option(
@@ -89,14 +94,17 @@ def simulate(
     ] = Format.table,
 ) -> None:
     """Simulate a replica at the peak's mix of requests, beside what the plan predicts of it."""
+    from capplan.planner.chain import Asked
+
     loads, drawn = _loads(load), _arrivals(arrivals)
     asked = policies(policy)
     setting = _Setting(drawn, replicas, router, seed)
     if forecast.endswith(".json"):
-        found = _of_plan(forecast, profile or [], asked, setting)
+        found = _of_plan(forecast, fleet, profile or [], asked, setting)
     else:
         inputs = read_all(fleet, [forecast], profile or [])
-        found = _of_forecast(inputs, asked, pools, loads, setting)
+        how = Asked(asked, pools.value, prefill.value)
+        found = _of_forecast(inputs, how, loads, setting)
     if form is Format.json:
         typer.echo(found.model_dump_json(indent=2))
     else:
@@ -141,23 +149,20 @@ def _loads(text: str) -> tuple[float, ...]:
 
 def _of_forecast(
     inputs: Inputs,
-    asked: tuple[str, ...] | None,
-    pools: Pools,
+    asked: "Asked",
     loads: tuple[float, ...],
     setting: _Setting,
 ) -> "Simulation":
     """Policies planned by the balance alone, and their replicas simulated."""
     from capplan.errors import InputError
-    from capplan.planner.chain import Asked, outcomes
+    from capplan.planner.chain import outcomes
     from capplan.planner.comparison import compare
     from capplan.records.simulation import SimulatedPolicy
 
     forecast = inputs.forecasts[0]
     try:
         with working("simulating"):
-            planned, caveats = outcomes(
-                forecast, inputs.profiles_of(forecast), inputs.fleet, Asked(asked, pools.value)
-            )
+            planned, caveats = outcomes(forecast, inputs.profiles_of(forecast), inputs.fleet, asked)
             found = tuple(
                 SimulatedPolicy(
                     policy=one.plan.policy,
@@ -172,13 +177,14 @@ def _of_forecast(
 
 
 def _of_plan(
-    name: str, profiles: list[str], asked: tuple[str, ...] | None, setting: _Setting
+    name: str, fleet: str, profiles: list[str], asked: tuple[str, ...] | None, setting: _Setting
 ) -> "Simulation":
     """A kept plan's replicas simulated at its own peak, beside what the plan says of them."""
     from capplan.files.catalogue import find
     from capplan.files.reader import read
     from capplan.planner.comparison import compare_points
     from capplan.planner.replanned import pools_of
+    from capplan.records.fleet import Fleet
     from capplan.records.profile import Profile
     from capplan.records.simulation import SimulatedPolicy
 
@@ -187,12 +193,13 @@ def _of_plan(
     given = [read(find("profiles", one), Profile) for one in profiles]
     known = {one.name: one for one in given}
     known |= {one: read(find("profiles", one), Profile) for one in sorted(used - set(known))}
+    hardware = read(find("fleets", fleet), Fleet)
     found = []
     with working("simulating"):
         for policy in plan.policies:
             if asked is not None and policy.policy not in asked:
                 continue
-            pools = pools_of(policy, plan.demand, known)
+            pools = pools_of(policy, plan.demand, known, hardware)
             found.append(
                 SimulatedPolicy(
                     policy=policy.policy,

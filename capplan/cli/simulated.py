@@ -19,13 +19,22 @@ class Pools(enum.StrEnum):
     separate = "separate"
 
 
+class Prefill(enum.StrEnum):
+    """Where prompts are processed."""
+
+    beside = "beside"
+    dedicated = "dedicated"
+    auto = "auto"
+
+
 def stage(seed: int) -> "Stage | None":
     """What plans are simulated with; None without numba: plain Python takes too long."""
     from capplan.planner.trial import Stage
     from capplan.simulator.arrivals import poisson
     from capplan.simulator.replica import compiled, simulate
+    from capplan.simulator.split import simulate_split, starts_s
 
-    return Stage(simulate, poisson, seed) if compiled() else None
+    return Stage(simulate, simulate_split, starts_s, poisson, seed) if compiled() else None
 
 
 @contextmanager

@@ -93,27 +93,30 @@ def lockstep(engine: ByBatch, in_flight: int) -> ClosedLoop:
     prompts of others while it decodes. A cycle of M steps carries every prompt once.
 
     Args:
-        engine: The engine and its requests; read near the mean batch.
+        engine: The engine and its requests.
         in_flight: At least 1.
     """
     most, late = min(in_flight, len(engine.round_s) - 1), _late(engine, in_flight)
-    rounds, share = float(engine.rounds[most]), float(engine.prefill_share[most])
-    own_steps = float(engine.prefill_steps[most])
+    decoding = np.arange(1, most + 1)
+    rounds, own_steps = engine.rounds[decoding], engine.prefill_steps[decoding]
     # Whole prompts, where a step holds some: who falls behind by a step does not catch up.
-    in_step = np.floor(1 / share) if share <= 1 else 1 / share
-    beside = min(max(in_step, own_steps * in_step, 1.0), most)
+    share = engine.prefill_share[decoding]
+    in_step = np.where(share <= 1, np.floor(1 / share), 1 / share)
+    beside = np.minimum(np.maximum(own_steps * in_step, 1.0), most)
+    cycle = np.where(beside < most, np.maximum(rounds + own_steps + late, most / in_step), rounds)
     # The first of the train has no forerunner to wait for.
-    awaited = late * min(in_step, most - beside) * (1 - beside / most)
-    seen = min(most - beside - awaited, rounds * in_step)
-    cycle = max(rounds + own_steps + late, most / in_step) if most > beside else rounds
-    place = most * rounds / cycle
-    at = np.arange(len(engine.round_s))
-    round_s = float(np.interp(place, at, engine.round_s))
-    prefill_s = float(np.interp(place, at, engine.prefill_s))
-    rate = most / (cycle * round_s + most * prefill_s)
+    awaited = late * np.minimum(in_step, most - beside) * (1 - beside / most)
+    seen = np.minimum(most - beside - awaited, rounds * in_step)
+    prefill_s, round_s = engine.prefill_s[decoding], engine.round_s[decoding]
+    rates = most / (cycle * round_s + most * prefill_s)
     stretched_s = round_s + seen * prefill_s / rounds
-    batch = rate * rounds * stretched_s
-    return ClosedLoop(batch, rate, stretched_s, (in_flight - batch) / rate)
+    # Everything is read at the mean batch of a cycle's steps.
+    place = np.interp(0.0, decoding - most * rounds / cycle, decoding)
+    rate, stretched, ended = (
+        float(np.interp(place, decoding, values)) for values in (rates, stretched_s, rounds)
+    )
+    batch = rate * ended * stretched
+    return ClosedLoop(batch, rate, stretched, (in_flight - batch) / rate)
 
 
 def _late(engine: ByBatch, in_flight: int) -> int:

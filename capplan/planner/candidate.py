@@ -9,6 +9,7 @@ from capplan.errors import InputError
 from capplan.planner import capacity as capacities
 from capplan.planner import coverage, latencies
 from capplan.planner.capacity import Constraint, Curve
+from capplan.planner.handover import Handover
 from capplan.planner.latencies import Estimates
 from capplan.planner.load import Load
 from capplan.planner.service import Replica
@@ -34,6 +35,7 @@ class Candidate:
         drafter: str | None,
         demand: Demand,
         lengths: frozenset[int] | None = None,
+        handover: Handover | None = None,
     ) -> Self:
         """Solves a replica of this profile for this demand.
 
@@ -42,11 +44,12 @@ class Candidate:
             drafter: One of its drafters, or none.
             demand: The requests.
             lengths: Draft lengths to look at; None for all that are covered.
+            handover: Where prompts are processed, if on other engines.
 
         Raises:
             InputError: The profile does not cover the demand.
         """
-        load = Load.of(demand)
+        load = Load.of(demand, handover)
         surfaces = Surfaces.of(profile, profile.drafters[drafter] if drafter else None)
         complaints = coverage.complaints(profile, demand, load, surfaces)
         try:
@@ -63,9 +66,18 @@ class Candidate:
         return cls(replica, constraints, estimates, demand)
 
 
-def same_engine(curve: Curve, profile: Profile, demand: Demand) -> tuple[Candidate, Curve]:
-    """A replica with the engine's settings as they are, for another profile or demand."""
+def same_engine(
+    curve: Curve, profile: Profile, demand: Demand, handover: Handover | None = None
+) -> tuple[Candidate, Curve]:
+    """A replica with the engine's settings as they are, for another profile or demand.
+
+    Args:
+        curve: The replica as it is.
+        profile: Its operating points there.
+        demand: The requests there.
+        handover: Another one than the replica's own, where it has one.
+    """
     drafter = curve.replica.drafter if curve.loaded else None
     lengths = frozenset(draft.draft_tokens for draft in curve.ranges)
-    there = Candidate.of(profile, drafter, demand, lengths)
+    there = Candidate.of(profile, drafter, demand, lengths, handover or curve.replica.load.handover)
     return there, Curve.of(there.replica, there.constraints, curve.ranges, loaded=curve.loaded)

@@ -155,9 +155,9 @@ def constraints(replica: Replica, demand: Demand, estimates: Estimates) -> tuple
         )
     for place, traffic in enumerate(demand.classes):
         for objective, limit_s in traffic.objectives.items():
-            found.append(
-                Constraint(broken(traffic.name, objective), estimates[place, objective] / limit_s)
-            )
+            felt = latencies.felt(replica.load, place, objective)[:, None, None]
+            used = np.where(felt, estimates[place, objective] / limit_s, 0.0)
+            found.append(Constraint(broken(traffic.name, objective), used))
     return tuple(found)
 
 

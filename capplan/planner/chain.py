@@ -1,6 +1,8 @@
 """The steps in order: forecast, profiles and fleet to a plan."""
 
 from dataclasses import dataclass
+from itertools import product
+from typing import Literal
 
 from capplan.errors import Complaint, InfeasibleError, InputError
 from capplan.physics import memory
@@ -8,10 +10,11 @@ from capplan.planner import coverage, decision, grading, origins
 from capplan.planner.candidate import Candidate
 from capplan.planner.demand import busiest_intervals
 from capplan.planner.demand import demand as demand_of
+from capplan.planner.handover import Handover
 from capplan.planner.placement import node_for
 from capplan.planner.policy_plan import Outcome, plan_policy
 from capplan.planner.pool import Pool
-from capplan.planner.search import Pooling, Search
+from capplan.planner.search import Deployment, Pooling, Search
 from capplan.planner.trial import Stage
 from capplan.records.caveat import Caveat
 from capplan.records.fleet import Fleet
@@ -19,10 +22,10 @@ from capplan.records.forecast import Forecast
 from capplan.records.plan import Demand, Plan
 from capplan.records.profile import Profile
 
+_OWN_ENGINES = {"beside": (False,), "dedicated": (True,), "auto": (False, True)}
 POLICIES = ("plain", "always", "by-load")
 
-Deployment = tuple[Profile, str | None]
-"""A profile and one of its drafters, or none."""
+Prefilling = Literal["beside", "dedicated", "auto"]
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,14 @@ class Asked:
         policies: Such as plain, always:3, by-load; None plans plain, always and by-load, or plain
             alone where no profile has a drafter.
         pooling: Whether classes may be parted into pools.
+        prefill: Whether prompts are processed beside decoding or on engines of their own; auto
+            takes whichever needs fewer GPUs, pool by pool.
         stage: To simulate with; None to go by the balance alone.
     """
 
     policies: tuple[str, ...] | None = None
     pooling: Pooling = "auto"
+    prefill: Prefilling = "beside"
     stage: Stage | None = None
 
 
@@ -53,7 +59,7 @@ def outcomes(
     _check_models(forecast, profiles)
     demand = demand_of(forecast)
     policies = asked.policies or _default_policies(profiles)
-    usable, refused = _deployments(profiles, demand, fleet, policies)
+    usable, refused = _deployments(profiles, demand, fleet, policies, asked.prefill)
     by_gpu = [
         Search(demand, deployments, fleet.rules, asked.stage, asked.pooling)
         for deployments in _by_gpu(usable)
@@ -107,7 +113,11 @@ def _profile(one: Pool) -> Profile:
 
 
 def _deployments(
-    profiles: list[Profile], demand: Demand, fleet: Fleet, policies: tuple[str, ...]
+    profiles: list[Profile],
+    demand: Demand,
+    fleet: Fleet,
+    policies: tuple[str, ...],
+    prefill: Prefilling,
 ) -> tuple[list[Deployment], list[Caveat]]:
     """Every profile with every drafter that can be planned with, and why others cannot.
 
@@ -116,12 +126,13 @@ def _deployments(
     """
     speculative = any(policy != "plain" for policy in policies)
     usable, refusals = [], []
-    for profile in profiles:
+    for profile, own in product(profiles, _OWN_ENGINES[prefill]):
         for drafter in profile.drafters if speculative and profile.drafters else [None]:
             try:
                 _check_fits(profile, fleet)
-                Candidate.of(profile, drafter, busiest_intervals(demand))
-                usable.append((profile, drafter))
+                handover = Handover.of(profile, profile, fleet) if own else None
+                Candidate.of(profile, drafter, busiest_intervals(demand), handover=handover)
+                usable.append((profile, drafter, handover))
             except (InputError, InfeasibleError) as error:
                 refusals.append((profile, drafter, error))
     if not usable:
@@ -138,7 +149,7 @@ def _deployments(
 
 def _by_gpu(usable: list[Deployment]) -> list[list[Deployment]]:
     """Deployments apart by the GPU they run on: the pools of one plan share hardware."""
-    kinds = dict.fromkeys(profile.deployment.gpu for profile, _ in usable)
+    kinds = dict.fromkeys(profile.deployment.gpu for profile, *_ in usable)
     return [[one for one in usable if one[0].deployment.gpu == gpu] for gpu in kinds]
 
 

@@ -1,16 +1,19 @@
 """The ways in which classes could be served together, the most promising first."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from capplan.errors import InfeasibleError
 from capplan.planner import capacity as capacities
 from capplan.planner import policies
 from capplan.planner.candidate import Candidate
 from capplan.planner.capacity import Curve
-from capplan.planner.sizing import unrounded
+from capplan.planner.dedicated_screen import screened_prefill_pool
+from capplan.planner.sizing import unrounded, whole
 from capplan.records.fleet import Rules
+from capplan.records.plan import PrefillPool
 
 _MOST = 3
 """Ways that are simulated, for each pool and policy."""
@@ -25,12 +28,14 @@ class Choice:
     Attributes:
         mix: The mix of classes that decides.
         replicas: Before rounding, infinite where no number suffices.
+        prefill: Engines for prompts at the peak, where these have engines of their own.
     """
 
     candidate: Candidate
     curve: Curve
     mix: int
     replicas: float
+    prefill: PrefillPool | None = None
 
     @property
     def gpus_per_replica(self) -> int:
@@ -42,7 +47,13 @@ class Choice:
         """Equal for ways that are the same, whichever policy asks."""
         replica = self.candidate.replica
         drafter = replica.drafter if self.curve.loaded else None
-        return replica.profile.name, drafter, self.curve.ranges
+        return replica.profile.name, drafter, self.curve.ranges, self.prefill is not None
+
+    def gpus(self, replicas: float) -> float:
+        """GPUs before rounding, of this many replicas and the engines for their prompts."""
+        prefill = self.prefill
+        beside = 0 if prefill is None else prefill.replicas_at_peak * prefill.gpus_per_replica
+        return replicas * self.gpus_per_replica + beside
 
 
 def choices(policy: str, candidates: list[Candidate], rules: Rules) -> list[Choice]:
@@ -81,7 +92,21 @@ def _choice(candidate: Candidate, curve: Curve, rules: Rules) -> Choice:
     load, minute = candidate.replica.load, candidate.demand.peak_minute_over_mean
     needed = unrounded(load, capacities.capacity(curve).rate_per_s, minute, rules)
     peak = int(np.argmax(needed))
-    return Choice(candidate, curve, int(load.mix_of_interval[peak]), float(needed[peak]))
+    choice = Choice(candidate, curve, int(load.mix_of_interval[peak]), float(needed[peak]))
+    if load.handover is None or not np.isfinite(choice.replicas):
+        return choice
+    return _with_prefill(choice, float(load.rate_per_s[peak]) * minute, rules)
+
+
+def _with_prefill(choice: Choice, rate_per_s: float, rules: Rules) -> Choice:
+    own_per_s = rate_per_s / (1 - rules.headroom) / whole(choice.replicas, rules)
+    try:
+        prefill = screened_prefill_pool(
+            choice.curve, choice.candidate.demand, choice.mix, own_per_s, rate_per_s, rules
+        )
+    except InfeasibleError:
+        return replace(choice, replicas=np.inf)
+    return replace(choice, prefill=prefill)
 
 
 def _first(ways: list[Choice], most: int) -> list[Choice]:
@@ -89,8 +114,8 @@ def _first(ways: list[Choice], most: int) -> list[Choice]:
     known = list({way.key: way for way in ways}.values())
     if not known:
         return []
-    leader, _ = best((way, way.replicas * way.gpus_per_replica) for way in known)
+    leader, _ = best((way, way.gpus(way.replicas)) for way in known)
     others = sorted(
-        (way for way in known if way is not leader), key=lambda w: w.replicas * w.gpus_per_replica
+        (way for way in known if way is not leader), key=lambda way: way.gpus(way.replicas)
     )
     return [leader, *others][:most]

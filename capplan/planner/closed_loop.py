@@ -189,8 +189,9 @@ def _by_batch(curve: Curve, mix: int, tables: Engine, most: int) -> ByBatch:
     room = _room(tables)
 
     def beside(values: Array, alone: float) -> Array:
-        # Where all may decode and the budget is used up there is no value, nor any prompt.
-        return np.concatenate([[alone], np.nan_to_num(values[variant, place], nan=1.0)])
+        line = np.concatenate([[alone], values[variant, place]])
+        # Where the last may decode the budget can be used up: there is no prompt to cost any.
+        return np.where(np.isnan(line), np.roll(line, 1), line)
 
     return ByBatch(
         rounds=np.maximum(np.concatenate([rounds[:1], rounds]), _FEWEST_ROUNDS),

@@ -42,7 +42,9 @@ def _main(plan: PolicyPlan) -> PoolPlan:
 
 
 def _gpus_of(pool: PoolPlan) -> int:
-    return pool.sizing.replicas * pool.service.gpus_per_replica
+    own = pool.sizing.replicas * pool.service.gpus_per_replica
+    prefill = pool.prefill
+    return own + (prefill.replicas * prefill.gpus_per_replica if prefill else 0)
 
 
 def _peak(plan: PolicyPlan) -> OperatingPoint:

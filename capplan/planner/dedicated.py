@@ -8,7 +8,7 @@ import numpy as np
 
 from capplan.errors import InfeasibleError
 from capplan.physics import lengths
-from capplan.physics.engine import Engine, Outcome, Requests, Simulate, SimulateSplit, Starts
+from capplan.physics.engine import Outcome, Starts
 from capplan.physics.surface import Array
 from capplan.planner.capacity import Curve, broken
 from capplan.planner.handover import Handover
@@ -29,23 +29,9 @@ _EXACT = 1e-9
 """Floating noise that must not buy an engine."""
 
 
-def behind_prefill(handover: Handover, simulate_split: SimulateSplit) -> Simulate:
-    """Decode replicas whose prompts find a free prefill engine, in the way that replicas run.
-
-    Trials search the last rate of such a replica as of any other.
-    """
-    prefill = handover.engine()
-
-    def run(engine: Engine, requests: Requests, rate_per_s: float) -> Outcome:
-        transfer_s = handover.transfer_s(requests.prefill_tokens + requests.cached_tokens)
-        return simulate_split(prefill, engine, requests, rate_per_s, None, transfer_s)
-
-    return run
-
-
 def prefill_pool(
     trial: Trial, decoded: Outcome, rate_per_s: float, rules: Rules, starts_s: Starts
-) -> tuple[PrefillPool, Outcome]:
+) -> PrefillPool:
     """The smallest pool that keeps every objective on the time to first token.
 
     Each request waits for a prefill engine, first come first served, on top of what it took where
@@ -53,14 +39,11 @@ def prefill_pool(
     bursts meet bursts: rather more waiting than where they spread over many replicas.
 
     Args:
-        trial: A decode replica behind prefill engines; see `behind_prefill`.
+        trial: A decode replica behind prefill engines; see `handover.behind_prefill`.
         decoded: Its run at the rate that it is planned for, headroom included.
         rate_per_s: Of all decode replicas at the peak. [1/s]
         rules: Headroom on that rate, spares, minimum.
         starts_s: When services start, handed in.
-
-    Returns:
-        The pool, and the run with its waits at the rate with headroom.
 
     Raises:
         InfeasibleError: Not even where no prompt waits are the objectives kept.
@@ -76,16 +59,25 @@ def prefill_pool(
     arrival_s = trial.drawn.arrival_s / work.planned_per_s(rules)
     limits = _limits_s(trial, decoded)
 
-    def run(servers: int) -> Outcome:
-        wait_s = starts_s(arrival_s, decoded.prefill_alone_s, servers) - arrival_s
-        return replace(decoded, ttft_s=decoded.ttft_s + wait_s, queue_s=wait_s)
-
     def keeps(servers: int) -> bool:
-        outcome = run(servers)
+        outcome = waiting(decoded, arrival_s, servers, starts_s)
         return all(trial.value_s(outcome, *which) <= limit for which, limit in limits.items())
 
     servers = smallest(keeps, work.fewest(rules))
-    return work.pool(servers, rules), run(servers)
+    return work.pool(servers, rules)
+
+
+def waiting(decoded: Outcome, arrival_s: Array, servers: int, starts_s: Starts) -> Outcome:
+    """A run of a decode replica with what its requests wait for a prefill engine.
+
+    Args:
+        decoded: Where none waits.
+        arrival_s: At the prefill engines. [requests]
+        servers: How many of these.
+        starts_s: When services start.
+    """
+    wait_s = starts_s(arrival_s, decoded.prefill_alone_s, servers) - arrival_s
+    return replace(decoded, ttft_s=decoded.ttft_s + wait_s, queue_s=wait_s)
 
 
 def prefill_gpu_w(pool: PrefillPool, load: Load, factor: float = 1.0) -> Array | None:

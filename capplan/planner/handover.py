@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from capplan.errors import Complaint, InputError
-from capplan.physics.engine import Engine
+from capplan.physics.engine import Engine, Outcome, Requests, Simulate, SimulateSplit
 from capplan.physics.surface import Array
 from capplan.planner.placement import node_for
 from capplan.planner.surfaces import Surfaces
@@ -105,6 +105,20 @@ class Handover:
             max_batched_tokens=self.profile.limits.max_batched_tokens,
             cache_tokens=self.profile.memory.kv_capacity_tokens,
         )
+
+
+def behind_prefill(handover: Handover, simulate_split: SimulateSplit) -> Simulate:
+    """Decode replicas whose prompts find a free prefill engine, in the way that replicas run.
+
+    Trials search the last rate of such a replica as of any other.
+    """
+    prefill = handover.engine()
+
+    def run(engine: Engine, requests: Requests, rate_per_s: float) -> Outcome:
+        transfer_s = handover.transfer_s(requests.prefill_tokens + requests.cached_tokens)
+        return simulate_split(prefill, engine, requests, rate_per_s, None, transfer_s)
+
+    return run
 
 
 def _strangers(prefill: Profile, decode: Profile) -> list[Complaint]:

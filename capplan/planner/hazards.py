@@ -8,7 +8,7 @@ import numpy as np
 from capplan.physics.roots import crossing
 from capplan.planner import latencies
 from capplan.planner.capacity import Curve, largest_measured
-from capplan.planner.operating_point import batch_at, between
+from capplan.planner.operating_point import batch_at, between, variant_at
 from capplan.planner.prefill import Prefill
 from capplan.records.caveat import Caveat
 
@@ -29,8 +29,7 @@ def hazards(curve: Curve, mix: int, rate_per_s: float) -> list[Caveat]:
         rate_per_s: Requests a second at one replica. [1/s]
     """
     batch = float(batch_at(curve, mix, rate_per_s))
-    variant = int(curve.variant[np.abs(curve.replica.batch - max(batch, 1.0)).argmin()])
-    at = _Point(curve, mix, rate_per_s, batch, variant)
+    at = _Point(curve, mix, rate_per_s, batch, variant_at(curve, batch))
     found = {
         "balance": _several_balances(at),
         "prefill": _starved_prompts(at),

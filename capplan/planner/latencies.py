@@ -4,9 +4,11 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capplan.physics import latency, lengths
 from capplan.physics.surface import Array
+from capplan.planner.load import Load
 from capplan.planner.service import Replica
 from capplan.records.forecast import Objective
 from capplan.records.plan import Demand
@@ -45,6 +47,12 @@ def _estimate(
     if metric == "chunk_gap":
         return gaps(percentile)
     return _ttft_s(replica, place, percentile)
+
+
+def felt(load: Load, place: int, objective: Objective) -> NDArray[np.bool_]:
+    """Mixes in which a class has such latencies: it sends requests, with tokens to wait for. [M]."""
+    sends = load.shares[:, place] > 0
+    return sends & (objective.startswith("ttft") or load.decode_tokens[place] > 0)
 
 
 def prefill_utilisation(replica: Replica) -> Array:

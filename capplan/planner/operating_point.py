@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from capplan.physics import drafting
 from capplan.physics.surface import Array
 from capplan.planner.capacity import Curve
-from capplan.planner.latencies import Estimates
+from capplan.planner.latencies import Estimates, felt
 from capplan.records.plan import Demand, LatencyEstimate, OperatingPoint
 
 
@@ -34,7 +34,7 @@ def operating_point(
     def here(values: Array) -> float:
         return between(curve, mix, batch, values)
 
-    variant = int(curve.variant[np.abs(replica.batch - max(batch, 1.0)).argmin()])
+    variant = variant_at(curve, batch)
     draft_tokens = replica.variants.draft_tokens[variant]
     context = float(replica.context_tokens[mix, variant])
     decode_s = float(replica.surfaces.step_s(batch, context, 1))
@@ -76,17 +76,25 @@ def batch_at(curve: Curve, mix: int, rate_per_s: ArrayLike) -> Array:
     return np.asarray(np.interp(wanted, rates, batches))
 
 
+def variant_at(curve: Curve, batch: float) -> int:
+    """Which variant runs at a mean batch."""
+    return int(curve.variant[np.abs(curve.replica.batch - max(batch, 1.0)).argmin()])
+
+
 def _latencies(
     curve: Curve, demand: Demand, estimates: Estimates, mix: int, batch: float
 ) -> tuple[LatencyEstimate, ...]:
+    """Those that a class of the mix has, but for waits without end."""
     return tuple(
         LatencyEstimate(
             traffic_class=demand.classes[place].name,
             quantity=quantity,
-            value_s=between(curve, mix, batch, values),
+            value_s=value_s,
             objective_s=demand.classes[place].objectives.get(quantity),
         )
         for (place, quantity), values in estimates.items()
+        if felt(curve.replica.load, place, quantity)[mix]
+        and np.isfinite(value_s := between(curve, mix, batch, values))
     )
 
 

@@ -11,6 +11,7 @@ from capplan.planner import capacity as capacities
 from capplan.planner.break_even import break_even
 from capplan.planner.capacity import Curve
 from capplan.planner.cost import cost
+from capplan.planner.dedicated import waiting
 from capplan.planner.elasticity import elasticities
 from capplan.planner.last_rate import worst
 from capplan.planner.operating_point import operating_point
@@ -19,7 +20,7 @@ from capplan.planner.placement import placement
 from capplan.planner.pool import Pool
 from capplan.planner.power import power
 from capplan.planner.search import Search
-from capplan.planner.trial import simulated_latencies
+from capplan.planner.trial import Stage, simulated_latencies
 from capplan.records.fleet import Fleet
 from capplan.records.forecast import Scenarios
 from capplan.records.plan import (
@@ -64,11 +65,11 @@ def plan_policy(
     if refused:
         return Outcome(PolicyPlan(policy=policy, infeasible=_why_not(refused[0])), ())
     gpu = pools[0].candidate.replica.profile.deployment.gpu
-    placed = placement([replicas(pool) for pool in pools], fleet, gpu)
+    placed = placement([each for pool in pools for each in replicas(pool)], fleet, gpu)
     drawn = power(pools, search.demand, placed, fleet)
     plan = PolicyPlan(
         policy=policy,
-        pools=tuple(_pool_plan(pool) for pool in pools),
+        pools=tuple(_pool_plan(pool, search.stage) for pool in pools),
         placement=placed,
         power=drawn,
         cost=cost(search.demand, placed, drawn, fleet, gpu),
@@ -77,13 +78,16 @@ def plan_policy(
     return Outcome(plan, tuple(pools))
 
 
-def replicas(pool: Pool) -> tuple[int, int]:
-    """Replicas of a pool and GPUs of each."""
+def replicas(pool: Pool) -> list[tuple[int, int]]:
+    """Replicas of a pool and GPUs of each; engines for prompts of their own after them."""
     assert pool.sized is not None
-    return pool.sized.replicas, pool.candidate.replica.profile.deployment.gpus_per_replica
+    own = pool.sized.replicas, pool.candidate.replica.profile.deployment.gpus_per_replica
+    if pool.prefill is None:
+        return [own]
+    return [own, (pool.prefill.replicas, pool.prefill.gpus_per_replica)]
 
 
-def _pool_plan(pool: Pool) -> PoolPlan:
+def _pool_plan(pool: Pool, stage: Stage | None) -> PoolPlan:
     sized = pool.sized
     assert sized is not None
     rate = sized.peak_rate_per_s / sized.replicas_at_peak
@@ -91,10 +95,17 @@ def _pool_plan(pool: Pool) -> PoolPlan:
     if pool.trials is None:
         point = operating_point(pool.curve, demand, pool.estimates, mix, rate)
         return PoolPlan(
-            classes=pool.load.names, service=_service(pool), at_peak=point, sizing=sized
+            classes=pool.load.names,
+            service=_service(pool),
+            at_peak=point,
+            sizing=sized,
+            prefill=pool.prefill,
         )
     trial, _ = pool.trials[pool.decided_by]
     seen = trial.run(rate)
+    if pool.prefill is not None and stage is not None:
+        arrival_s = trial.drawn.arrival_s / sized.peak_rate_per_s
+        seen = waiting(seen, arrival_s, pool.prefill.replicas_at_peak, stage.starts_s)
     return PoolPlan(
         classes=pool.load.names,
         service=_service(pool),
@@ -102,6 +113,7 @@ def _pool_plan(pool: Pool) -> PoolPlan:
             pool.curve, demand, pool.estimates, mix, rate, simulated_latencies(trial, seen)
         ),
         sizing=sized,
+        prefill=pool.prefill,
         ttft=ttft_parts(trial, seen),
         tpot=tpot_parts(trial, seen),
     )
@@ -151,6 +163,8 @@ def _at_capacity(pool: Pool, rate_per_s: float) -> OperatingPoint:
 
 def _why_not(pool: Pool) -> str:
     """What one request alone already misses, and the nearest value that could be kept."""
+    if pool.refused is not None:
+        return pool.refused
     if pool.trials is not None:
         trial, found = next(
             (trial, found) for trial, found in pool.trials.values() if found.rate_per_s == 0

@@ -1,22 +1,25 @@
 """Classes that share replicas, carried from a chosen way of serving them to whole replicas."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from capplan.errors import InfeasibleError
 from capplan.physics.surface import Array
 from capplan.planner import capacity as capacities
 from capplan.planner.calibration import Calibration, corrected
 from capplan.planner.candidate import Candidate, same_engine
 from capplan.planner.capacity import Curve
 from capplan.planner.choices import Choice
+from capplan.planner.dedicated import prefill_pool
+from capplan.planner.dedicated_screen import screened_prefill_pool
 from capplan.planner.last_rate import Found, capacity
 from capplan.planner.latencies import Estimates
 from capplan.planner.load import Load
 from capplan.planner.sizing import sizing, unrounded
 from capplan.planner.trial import Stage, Trial
 from capplan.records.fleet import Rules
-from capplan.records.plan import Binding, Demand, Sizing
+from capplan.records.plan import Binding, Demand, PrefillPool, Sizing
 
 _DOUBT = 0.10
 """Error of the corrected curve from mix to mix that is allowed for until one is seen."""
@@ -39,6 +42,8 @@ class Pool:
         calibration: None where nothing was simulated.
         trials: What was simulated, by mix.
         doubt: Largest error of the corrected curve seen at a mix that was simulated later.
+        prefill: Engines for prompts, where these have engines of their own.
+        refused: Why no number of replicas serves it, where the binding does not say.
     """
 
     candidate: Candidate
@@ -49,6 +54,8 @@ class Pool:
     calibration: Calibration | None = None
     trials: dict[int, tuple[Trial, Found]] | None = None
     doubt: float = 0.0
+    prefill: PrefillPool | None = None
+    refused: str | None = None
 
     @property
     def load(self) -> Load:
@@ -87,19 +94,41 @@ def pool(choice: Choice, demand: Demand, rules: Rules, stage: Stage | None) -> P
     candidate, curve = same_engine(choice.curve, choice.candidate.replica.profile, demand)
     load, minute = candidate.replica.load, demand.peak_minute_over_mean
     if stage is not None:
-        return _simulated(candidate, curve, rules, stage)
+        return _with_prefill(_simulated(candidate, curve, rules, stage), rules, stage)
     found = capacities.capacity(curve)
     asked = load.mix_of_interval[load.rate_per_s > 0]
     feasible = bool(found.rate_per_s[asked].all())
     needed = unrounded(load, found.rate_per_s, minute, rules)
     mix = int(load.mix_of_interval[int(np.argmax(needed))])
-    return Pool(
+    one = Pool(
         candidate,
         curve,
         found.rate_per_s,
         capacities.binding(curve, mix, int(found.stopped_by[mix])),
         sizing(load, found.rate_per_s, minute, rules) if feasible else None,
     )
+    return _with_prefill(one, rules, None)
+
+
+def _with_prefill(one: Pool, rules: Rules, stage: Stage | None) -> Pool:
+    """The engines for its prompts, where these have engines of their own."""
+    if one.load.handover is None or one.sized is None:
+        return one
+    rate = one.sized.peak_rate_per_s
+    # Rounded up, replicas never run above their last rate.
+    own = rate / (1 - rules.headroom) / one.sized.replicas_at_peak
+    try:
+        if stage is None or one.trials is None:
+            found = screened_prefill_pool(
+                one.curve, one.candidate.demand, one.mix, own, rate, rules
+            )
+        else:
+            trial, last = one.trials[one.decided_by]
+            decoded = trial.run(min(own, last.rate_per_s))
+            found = prefill_pool(trial, decoded, rate, rules, stage.starts_s)
+    except InfeasibleError as error:
+        return replace(one, sized=None, refused=str(error))
+    return replace(one, prefill=found)
 
 
 def _simulated(candidate: Candidate, curve: Curve, rules: Rules, stage: Stage) -> Pool:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from capplan.physics import lengths
 from capplan.physics.surface import Array
 from capplan.planner.capacity import Curve
+from capplan.planner.dedicated import prefill_gpu_w
 from capplan.planner.demand import output_tokens
 from capplan.planner.operating_point import batch_at
 from capplan.planner.placement import node_for
@@ -33,11 +34,20 @@ def power(
     deployments = [pool.candidate.replica for pool in pools]
     if any(r.profile.power is None or r.surfaces.power is None for r in deployments):
         return None
+    if any(r.load.handover and r.load.handover.surfaces.prefill_power is None for r in deployments):
+        return None
     node = node_for(fleet, deployments[0].profile.deployment.gpu)
     gpu = fleet.gpus[node.gpu]
-    it_w = _it_w([_pool_w(pool, 1.0) for pool in pools], placement, node, gpu)
-    minute = demand.peak_minute_over_mean
-    busiest_w = _it_w([_pool_w(pool, minute) for pool in pools], placement, node, gpu)
+    drawn, busiest = (
+        [
+            watts
+            for pool in pools
+            for watts in (_pool_w(pool, factor), _prefill_pool_w(pool, factor))
+        ]
+        for factor in (1.0, demand.peak_minute_over_mean)
+    )
+    it_w = _it_w(drawn, placement, node, gpu)
+    busiest_w = _it_w(busiest, placement, node, gpu)
     peak_w, mean_w = float(busiest_w.max()), float(it_w.mean())
     energy_j = mean_w * fleet.site.pue * len(it_w) * demand.step_s
     return PowerDraw(
@@ -71,6 +81,19 @@ def _pool_w(pool: Pool, factor: float) -> _PoolWatts:
     rates = pool.load.rate_per_s * factor / sized.replicas
     gpus = sized.replicas * replica.profile.deployment.gpus_per_replica
     return _PoolWatts(gpus, idle_w, _gpu_w(pool.curve, idle_w, pool.load.mix_of_interval, rates))
+
+
+def _prefill_pool_w(pool: Pool, factor: float) -> _PoolWatts:
+    """The same of engines for prompts of their own; of no GPU where there are none."""
+    load = pool.load
+    if pool.prefill is None or load.handover is None:
+        return _PoolWatts(0, 0.0, np.zeros(len(load.rate_per_s)))
+    idle = load.handover.profile.power
+    gpu_w = prefill_gpu_w(pool.prefill, load, factor)
+    assert idle is not None
+    assert gpu_w is not None
+    gpus = pool.prefill.replicas * pool.prefill.gpus_per_replica
+    return _PoolWatts(gpus, idle.idle_w, gpu_w)
 
 
 def _gpu_w(curve: Curve, idle_w: float, mixes: NDArray[np.intp], rates: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from capplan.planner.candidate import Candidate
 from capplan.planner.choices import Choice, best, choices
 from capplan.planner.demand import busiest_intervals, of_classes
+from capplan.planner.handover import Handover
 from capplan.planner.last_rate import capacity
 from capplan.planner.pool import Pool, pool
 from capplan.planner.sizing import whole
@@ -18,6 +19,8 @@ from capplan.records.plan import Demand
 from capplan.records.profile import Profile
 
 Classes = tuple[int, ...]
+Deployment = tuple[Profile, str | None, Handover | None]
+"""A profile, one of its drafters or none, and where prompts are processed if elsewhere."""
 Pooling = Literal["auto", "shared", "separate"]
 
 _SIMULATED = 2
@@ -32,14 +35,14 @@ class Search:
 
     Attributes:
         demand: All classes.
-        deployments: Profiles with a drafter or none, all on one kind of GPU.
+        deployments: All on one kind of GPU.
         rules: Headroom, spares, minimum.
         stage: To simulate with; None to go by the balance alone.
         pooling: Whether every partition of the classes may be taken.
     """
 
     demand: Demand
-    deployments: list[tuple[Profile, str | None]]
+    deployments: list[Deployment]
     rules: Rules
     stage: Stage | None
     pooling: Pooling = "auto"
@@ -97,13 +100,14 @@ class Search:
         if block not in self._candidates:
             demand = busiest_intervals(of_classes(self.demand, block))
             self._candidates[block] = [
-                Candidate.of(profile, drafter, demand) for profile, drafter in self.deployments
+                Candidate.of(profile, drafter, demand, handover=handover)
+                for profile, drafter, handover in self.deployments
             ]
         return self._candidates[block]
 
     def _leader(self, block: Classes, policy: str) -> Choice:
         ways = self._ways(block, policy)
-        return best((way, way.replicas * way.gpus_per_replica) for way in ways)[0]
+        return best((way, way.gpus(way.replicas)) for way in ways)[0]
 
     def _screened(self, blocks: list[Classes], policy: str) -> tuple[float, int, float]:
         leaders = [self._leader(block, policy) for block in blocks]
@@ -122,7 +126,7 @@ class Search:
             for way, need in self._simulated[block].values()
             if policy == "by-load" or way.key in mine
         ]
-        choice, _ = best((way, need * way.gpus_per_replica) for way, need in known)
+        choice, _ = best((way, way.gpus(need)) for way, need in known)
         return choice, self._simulated[block][choice.key][1]
 
     def _simulate(self, block: Classes, way: Choice) -> None:
@@ -140,14 +144,15 @@ class Search:
 
     def _total(self, pools: list[tuple[Choice, float]]) -> tuple[float, int, float]:
         """GPUs of whole replicas with their spares; then fewer pools; then GPUs unrounded."""
-        bought = sum(
-            (whole(replicas, self.rules) + self.rules.spare_replicas) * way.gpus_per_replica
-            if np.isfinite(replicas)
-            else np.inf
-            for way, replicas in pools
-        )
-        exact = sum(replicas * way.gpus_per_replica for way, replicas in pools)
-        return bought, len(pools), exact
+        bought = sum(self._bought(way, replicas) for way, replicas in pools)
+        return bought, len(pools), sum(way.gpus(replicas) for way, replicas in pools)
+
+    def _bought(self, way: Choice, replicas: float) -> float:
+        if not np.isfinite(replicas):
+            return np.inf
+        count = whole(replicas, self.rules) + self.rules.spare_replicas
+        prefill = 0 if way.prefill is None else way.prefill.spare_replicas
+        return way.gpus(count) + prefill * way.gpus_per_replica
 
 
 def _partitions(classes: Classes, pooling: Pooling) -> Iterator[list[Classes]]:

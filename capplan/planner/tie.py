@@ -7,7 +7,7 @@ from capplan.physics.roots import crossing
 from capplan.planner.candidate import same_engine
 from capplan.planner.capacity import capacity_of_mix
 from capplan.planner.demand import interval_alone
-from capplan.planner.operating_point import operating_point
+from capplan.planner.operating_point import batch_at, variant_at
 from capplan.planner.policy_plan import Outcome
 from capplan.planner.pool import Pool
 from capplan.planner.speculation import shares_of
@@ -48,7 +48,9 @@ def gpus_unrounded(outcome: Outcome) -> float:
 def _gpus_of(pool: Pool) -> float:
     assert pool.sized is not None
     deployment = pool.candidate.replica.profile.deployment
-    return max(pool.sized.unrounded_by_interval) * deployment.gpus_per_replica
+    own = max(pool.sized.unrounded_by_interval) * deployment.gpus_per_replica
+    prefill = pool.prefill
+    return own + (prefill.replicas_at_peak * prefill.gpus_per_replica if prefill else 0)
 
 
 def _drafting(outcome: Outcome) -> list[Pool]:
@@ -68,16 +70,21 @@ def _shifted(pool: Pool, shift: float) -> tuple[float, float]:
 
     alone = interval_alone(pool.candidate.demand, pool.sized.peak_interval)
     profile = _with_acceptance(pool.candidate.replica.profile, moved)
-    there, curve = same_engine(pool.curve, profile, with_acceptance(alone, moved))
+    _, curve = same_engine(pool.curve, profile, with_acceptance(alone, moved))
     rate = (
         capacity_of_mix(curve, 0)[0]
         if pool.calibration is None
         else float(pool.calibration.capacity_per_s(curve)[0])
     )
-    point = operating_point(curve, there.demand, there.estimates, 0, rate)
+    variant = variant_at(curve, float(batch_at(curve, 0, rate)))
+    tokens = float(curve.replica.tokens_per_round[0, variant])
     now = float(pool.capacity_per_s[pool.mix])
-    gpus = _gpus_of(pool) * now / rate if rate > 0 else float("inf")
-    return gpus, point.tokens_per_round
+    deployment = pool.candidate.replica.profile.deployment
+    own = max(pool.sized.unrounded_by_interval) * deployment.gpus_per_replica
+    if rate == 0:
+        return float("inf"), tokens
+    # Engines for prompts do not draft: they stay as they are.
+    return _gpus_of(pool) + own * (now / rate - 1), tokens
 
 
 def _with_acceptance(profile: Profile, change: Callable[[Acceptance], Acceptance]) -> Profile:

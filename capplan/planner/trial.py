@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.errors import Complaint, InputError
-from capplan.physics.engine import Engine, Outcome, Requests, Simulate
+from capplan.physics.engine import Engine, Outcome, Requests, Simulate, SimulateSplit, Starts
 from capplan.physics.percentiles import Percentile, histogram_percentile, percentile
 from capplan.physics.surface import Array
 from capplan.planner.candidate import Candidate
 from capplan.planner.capacity import Curve, capacity_of_mix
+from capplan.planner.handover import behind_prefill
 from capplan.planner.latencies import ALWAYS_SHOWN, PERCENTILES
-from capplan.planner.operating_point import batch_at
+from capplan.planner.operating_point import batch_at, variant_at
 from capplan.planner.rehearsal import engine, requests
 from capplan.records.forecast import Objective
 from capplan.records.plan import Demand, LatencyEstimate
@@ -57,11 +58,15 @@ class Stage:
 
     Attributes:
         simulate: Runs requests through an engine.
+        simulate_split: Runs them through prefill engines and one that decodes.
+        starts_s: When services of several servers start.
         arrivals: Draws arrival times.
         seed: Of all draws.
     """
 
     simulate: Simulate
+    simulate_split: SimulateSplit
+    starts_s: Starts
     arrivals: Arrivals
     seed: int
 
@@ -86,12 +91,16 @@ class Trial:
         drawn = requests(candidate, curve, mix, arrival_s, stage.seed)
         tables = engine(curve, mix)
         _check_fit(candidate.demand, drawn, tables)
+        handover = curve.replica.load.handover
+        run = stage.simulate
+        if handover is not None:
+            run = behind_prefill(handover, stage.simulate_split)
         return cls(
             curve,
             candidate.demand,
             mix,
             drawn,
-            lambda rate_per_s: stage.simulate(tables, drawn, rate_per_s),
+            lambda rate_per_s: run(tables, drawn, rate_per_s),
         )
 
     def counted(self, place: int) -> NDArray[np.bool_]:
@@ -189,7 +198,7 @@ def _enough(curve: Curve, mix: int, effort: Effort) -> int:
     share = curve.replica.load.shares[mix]
     rarest = float(share[share > 0].min())
     wanted = max(effort.requests, _PER_SEQUENCE * batch, effort.rare / rarest)
-    variant = int(curve.variant[np.abs(curve.replica.batch - max(batch, 1.0)).argmin()])
+    variant = variant_at(curve, batch)
     rounds = float(
         share
         @ (curve.replica.load.decode_tokens / curve.replica.variants.tokens_per_round[variant])

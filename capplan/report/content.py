@@ -154,6 +154,7 @@ def _replica(title: str, columns: list[tuple[str, PoolPlan | None]]) -> Table:
         ("requests/s each, most", lambda pool: numbers.rate(pool.service.capacity_per_s)),
         ("replicas + spare", _replicas),
         ("replicas x GPUs", _gpus),
+        ("prefill engines + spare", _prefill),
     )
     return Table(
         title=title,
@@ -161,6 +162,7 @@ def _replica(title: str, columns: list[tuple[str, PoolPlan | None]]) -> Table:
         rows=tuple(
             (label, *(numbers.ABSENT if pool is None else show(pool) for _, pool in columns))
             for label, show in rows
+            if show is not _prefill or any(pool and pool.prefill for _, pool in columns)
         ),
     )
 
@@ -207,6 +209,13 @@ def _gpus(pool: PoolPlan) -> str:
     each = pool.service.gpus_per_replica
     product = numbers.count(pool.sizing.replicas * each)
     return f"{numbers.count(pool.sizing.replicas)} x {each} = {product}"
+
+
+def _prefill(pool: PoolPlan) -> str:
+    engines = pool.prefill
+    if engines is None:
+        return numbers.ABSENT
+    return f"{numbers.count(engines.replicas_at_peak)} + {numbers.count(engines.spare_replicas)}"
 
 
 def _bought(p: PolicyPlan) -> str:
