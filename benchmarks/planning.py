@@ -71,7 +71,7 @@ def searched(name: str, policy: str, simulated: Stage) -> Callable[[], object]:
 def planned(forecast: Forecast, simulated: Stage | None) -> Callable[[], object]:
     """A plan with plain, always and by load, classes pooled as is best."""
     known, fleet = profiles(forecast), read(find("fleets", "dgx-h200"), Fleet)
-    asked = Asked(("plain", "always", "by-load"), "auto", simulated)
+    asked = Asked(("plain", "always", "by-load"), stage=simulated)
     return lambda: plan(forecast, known, fleet, asked, "benchmark")
 
 

@@ -1,54 +1,19 @@
 """`capplan simulate`: a replica's load simulated, beside what a plan predicts of it."""
 
-import enum
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from capplan.cli import simulate_options as options
 from capplan.cli.inputs import DEFAULT_FLEET, Format, Inputs, located, policies, read_all
 from capplan.cli.simulated import DEFAULT_SEED, Pools, Prefill, working
 
 if TYPE_CHECKING:
-    from capplan.physics.engine import Engine, Outcome, Requests
     from capplan.planner.chain import Asked
-    from capplan.planner.trial import Arrivals, Stage
     from capplan.records.caveat import Caveat
     from capplan.records.plan import Plan
     from capplan.records.simulation import SimulatedPolicy, Simulation
-
-
-class Router(enum.StrEnum):
-    """How requests are given to replicas."""
-
-    round_robin = "round-robin"
-    least_loaded = "least-loaded"
-
-
-@dataclass(frozen=True)
-class _Setting:
-    """How requests come and where they go."""
-
-    arrivals: "Arrivals"
-    replicas: int
-    router: Router
-    seed: int
-
-    def simulate(self, engine: "Engine", requests: "Requests", rate_per_s: float) -> "Outcome":
-        """Runs requests at a rate a replica [1/s]."""
-        from capplan.simulator.fleet import simulate_fleet
-
-        total = rate_per_s * self.replicas
-        return simulate_fleet(engine, requests, total, self.replicas, self.router.value)
-
-    @property
-    def stage(self) -> "Stage":
-        """What the planner runs trials with."""
-        from capplan.planner.trial import Stage
-        from capplan.simulator.split import simulate_split, starts_s
-
-        return Stage(self.simulate, simulate_split, starts_s, self.arrivals, self.seed)
 
 
 def simulate(
@@ -79,13 +44,19 @@ def simulate(
             help="Rates to show, as parts of the predicted capacity; for a PLAN its own peak.",
         ),
     ] = "0.5,0.8",
+    in_flight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST", help="Also a closed loop: so many requests in flight, as benchmarks do."
+        ),
+    ] = None,
     arrivals: Annotated[
         str, typer.Option(metavar="KIND", help="poisson, or gamma:CV for gaps with that spread.")
     ] = "poisson",
     replicas: Annotated[
         int, typer.Option(min=1, max=1000, help="Behind one router; loads are a replica's.")
     ] = 1,
-    router: Annotated[Router, typer.Option(show_choices=True)] = Router.round_robin,
+    router: Annotated[options.Router, typer.Option(show_choices=True)] = options.Router.round_robin,
     seed: Annotated[
         int, typer.Option(min=0, max=2**32, help="Of arrivals, lengths and acceptance.")
     ] = DEFAULT_SEED,
@@ -96,68 +67,35 @@ def simulate(
     """Simulate a replica at the peak's mix of requests, beside what the plan predicts of it."""
     from capplan.planner.chain import Asked
 
-    loads, drawn = _loads(load), _arrivals(arrivals)
+    parts, drawn = options.loads(load), options.arrivals(arrivals)
     asked = policies(policy)
-    setting = _Setting(drawn, replicas, router, seed)
+    setting = options.Setting(drawn, replicas, router, seed)
     if forecast.endswith(".json"):
         found = _of_plan(forecast, fleet, profile or [], asked, setting)
     else:
         inputs = read_all(fleet, [forecast], profile or [])
         how = Asked(asked, pools.value, prefill.value)
-        found = _of_forecast(inputs, how, loads, setting)
+        found = _of_forecast(inputs, how, parts, options.counts(in_flight), setting)
     if form is Format.json:
         typer.echo(found.model_dump_json(indent=2))
     else:
         _show(found)
 
 
-def _arrivals(text: str) -> "Arrivals":
-    from capplan.errors import Complaint, InputError
-    from capplan.simulator.arrivals import gamma, poisson
-
-    if text == "poisson":
-        return poisson
-    kind, _, spread = text.partition(":")
-    try:
-        cv = float(spread)
-    except ValueError:
-        cv = 0.0
-    if kind != "gamma" or not 0 < cv <= 20:
-        rule = "must be poisson, or gamma:CV with a CV above 0 and at most 20"
-        raise InputError([Complaint("--arrivals", "", rule, repr(text))])
-    return lambda count, rng: gamma(count, cv, rng)
-
-
-def _loads(text: str) -> tuple[float, ...]:
-    from capplan.errors import Complaint, InputError
-
-    loads, complaints = [], []
-    for part in text.split(","):
-        try:
-            value = float(part)
-        except ValueError:
-            value = 0.0
-        if 0 < value <= 2:
-            loads.append(value)
-        else:
-            rule = "needs numbers above 0 and at most 2, comma-separated"
-            complaints.append(Complaint("--load", "", rule, repr(part)))
-    if complaints:
-        raise InputError(complaints)
-    return tuple(loads)
-
-
 def _of_forecast(
     inputs: Inputs,
     asked: "Asked",
     loads: tuple[float, ...],
-    setting: _Setting,
+    counts: tuple[int, ...],
+    setting: options.Setting,
 ) -> "Simulation":
     """Policies planned by the balance alone, and their replicas simulated."""
     from capplan.errors import InputError
     from capplan.planner.chain import outcomes
     from capplan.planner.comparison import compare
+    from capplan.planner.in_flight import compare_in_flight
     from capplan.records.simulation import SimulatedPolicy
+    from capplan.simulator.closed import simulate_closed
 
     forecast = inputs.forecasts[0]
     try:
@@ -167,7 +105,15 @@ def _of_forecast(
                 SimulatedPolicy(
                     policy=one.plan.policy,
                     infeasible=one.plan.infeasible,
-                    pools=tuple(compare(pool, loads, setting.stage) for pool in one.pools),
+                    pools=tuple(
+                        compare(
+                            pool,
+                            loads,
+                            setting.stage,
+                            compare_in_flight(pool, counts, simulate_closed, setting.seed),
+                        )
+                        for pool in one.pools
+                    ),
                 )
                 for one in planned
             )
@@ -177,7 +123,11 @@ def _of_forecast(
 
 
 def _of_plan(
-    name: str, fleet: str, profiles: list[str], asked: tuple[str, ...] | None, setting: _Setting
+    name: str,
+    fleet: str,
+    profiles: list[str],
+    asked: tuple[str, ...] | None,
+    setting: options.Setting,
 ) -> "Simulation":
     """A kept plan's replicas simulated at its own peak, beside what the plan says of them."""
     from capplan.files.catalogue import find
@@ -235,7 +185,7 @@ def _kept(path: Path) -> "Plan":
 def _simulation(
     forecast: str,
     model: str,
-    setting: _Setting,
+    setting: options.Setting,
     found: "tuple[SimulatedPolicy, ...]",
     caveats: "list[Caveat]",
 ) -> "Simulation":

@@ -1,5 +1,6 @@
 """A quantity measured on a grid, read between its points and nowhere else."""
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from typing import Self
@@ -49,23 +50,27 @@ class Surface:
         Returns:
             The quantity; NaN outside the hull and beside holes. [broadcast shape]
         """
-        lower, weight = [], []
+        sides = []
         outside = np.asarray(False)
-        for axis, coordinate in zip(self.axes, coordinates, strict=True):
+        for axis, stride, coordinate in zip(self.axes, self._strides(), coordinates, strict=True):
             below, fraction, beyond = _bracket(axis, np.asarray(coordinate, dtype=float))
-            lower.append(below)
-            weight.append(fraction)
+            pair = (below * stride, 1 - fraction), ((below + 1) * stride, fraction)
+            # A neighbour without weight anywhere is left out: most often a measured draft length's.
+            sides.append([(place, weight) for place, weight in pair if weight.any()])
             outside = outside | beyond
-        total: Array = np.zeros(np.broadcast_shapes(*(np.shape(below) for below in lower)))
-        for corner in product(*((0, 1) if len(axis) > 1 else (0,) for axis in self.axes)):
-            share = np.ones(())
-            place = []
-            for side, below, fraction, axis in zip(corner, lower, weight, self.axes, strict=True):
-                share = share * (fraction if side else 1 - fraction)
-                place.append(np.minimum(below + side, len(axis) - 1))
+        total: Array = np.zeros(np.broadcast_shapes(*(np.shape(c) for c in coordinates)))
+        holes = np.isnan(self.values).any()
+        for corner in product(*sides):
+            places, weights = zip(*corner, strict=True)
+            share, value = math.prod(weights), self.values.take(sum(places))
             # A hole must not spoil points that give it no weight: 0 * NaN is NaN.
-            total = total + np.where(share > 0, share * self.values[tuple(place)], 0.0)
+            total += np.where(share > 0, share * value, 0.0) if holes else share * value
         return np.where(outside, np.nan, total)
+
+    def _strides(self) -> list[int]:
+        """How far apart neighbours along each axis lie in the flattened grid."""
+        shape = self.values.shape
+        return [math.prod(shape[place + 1 :]) for place in range(len(shape))]
 
     def has(self, *coordinates: float) -> bool:
         """Whether the point itself was measured."""
@@ -87,6 +92,6 @@ def _bracket(axis: Array, coordinate: Array) -> tuple[NDArray[np.intp], Array, N
     beyond = ~((coordinate >= axis[0]) & (coordinate <= axis[-1]))
     if len(axis) == 1:
         return np.zeros(coordinate.shape, dtype=np.intp), np.zeros(coordinate.shape), beyond
-    below = np.clip(np.searchsorted(axis, coordinate, side="right") - 1, 0, len(axis) - 2)
-    fraction = (coordinate - axis[below]) / (axis[below + 1] - axis[below])
+    below = np.searchsorted(axis[1:-1], coordinate, side="right")
+    fraction = (coordinate - axis[below]) / np.diff(axis)[below]
     return below, np.where(beyond, 0.0, fraction), beyond

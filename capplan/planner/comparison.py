@@ -11,18 +11,21 @@ from capplan.planner.last_rate import capacity
 from capplan.planner.operating_point import operating_point
 from capplan.planner.parts import tpot_parts, ttft_parts
 from capplan.planner.pool import Pool
-from capplan.planner.trial import Stage, Trial, objectives, simulated
+from capplan.planner.trial import Stage, Trial, objectives, simulated_latencies
 from capplan.records.plan import OperatingPoint
-from capplan.records.simulation import Compared, SimulatedLoad, SimulatedPool
+from capplan.records.simulation import Compared, InFlight, SimulatedLoad, SimulatedPool
 
 
-def compare(pool: Pool, loads: Sequence[float], stage: Stage) -> SimulatedPool:
+def compare(
+    pool: Pool, loads: Sequence[float], stage: Stage, in_flight: tuple[InFlight, ...] = ()
+) -> SimulatedPool:
     """A pool on its peak's mix, at parts of the capacity that the balance predicts.
 
     Args:
         pool: Sized by the balance alone.
         loads: Rates over the predicted capacity.
         stage: To simulate with.
+        in_flight: Closed loops to show beside.
     """
     curve, mix = pool.curve, pool.mix
     predicted, _ = capacity_of_mix(curve, mix)
@@ -30,7 +33,8 @@ def compare(pool: Pool, loads: Sequence[float], stage: Stage) -> SimulatedPool:
         operating_point(curve, pool.candidate.demand, pool.estimates, mix, load * predicted)
         for load in loads
     ]
-    return compare_points(pool, predicted, points, stage)
+    found = compare_points(pool, predicted, points, stage)
+    return found.model_copy(update={"in_flight": in_flight})
 
 
 def compare_points(
@@ -64,20 +68,20 @@ def compare_points(
 def _load(
     trial: Trial, point: OperatingPoint, predicted_per_s: float, run: Outcome
 ) -> SimulatedLoad:
-    places = {traffic.name: place for place, traffic in enumerate(trial.demand.classes)}
+    predicted = {(one.traffic_class, one.quantity): one.value_s for one in point.latencies}
     rows = [
         _row("batch", None, point.batch, Percentile(run.mean_batch, None, None), None),
         _row("tpot_mean_s", None, point.tpot_mean_s, _tpot_mean(trial, run), None),
     ]
     rows += [
         _row(
-            estimate.quantity,
-            estimate.traffic_class,
-            estimate.value_s,
-            simulated(trial, run, places[estimate.traffic_class], estimate.quantity),
-            estimate.objective_s,
+            one.quantity,
+            one.traffic_class,
+            predicted.get((one.traffic_class, one.quantity)),
+            Percentile(one.value_s, one.low_s, one.high_s),
+            one.objective_s,
         )
-        for estimate in point.latencies
+        for one in simulated_latencies(trial, run)
     ]
     return SimulatedLoad(
         rate_per_s=point.rate_per_s,
@@ -104,7 +108,7 @@ def _tpot_mean(trial: Trial, run: Outcome) -> Percentile:
 def _row(
     quantity: str,
     traffic_class: str | None,
-    predicted: float,
+    predicted: float | None,
     seen: Percentile,
     objective_s: float | None,
 ) -> Compared:

@@ -83,10 +83,13 @@ def _still_faster(plain: PolicyPlan, rival: PolicyPlan) -> str:
     """Latency that speculation would buy where it buys no GPUs."""
     slow, fast = (
         max(
-            estimate.value_s
-            for pool in plan.pools
-            for estimate in pool.at_peak.latencies
-            if estimate.quantity == "tpot_p99_s"
+            (
+                estimate.value_s
+                for pool in plan.pools
+                for estimate in pool.at_peak.latencies
+                if estimate.quantity == "tpot_p99_s"
+            ),
+            default=0.0,
         )
         for plan in (plain, rival)
     )
@@ -137,7 +140,10 @@ def _drafts(plan: PolicyPlan) -> bool:
 
 
 def _way(plan: PolicyPlan) -> str:
-    return "by load" if plan.policy == "by-load" else f"always ({_peak(plan).draft_tokens} drafts)"
+    if plan.policy == "by-load":
+        return "by load"
+    lengths = dict.fromkeys(str(pool.at_peak.draft_tokens) for pool in plan.pools)
+    return f"always ({' and '.join(lengths)} drafts)"
 
 
 def _reason(speculative: PolicyPlan, plain: PolicyPlan) -> str:

@@ -80,9 +80,7 @@ class Load:
         total = rates.sum(axis=0)
         whole = rates.sum(axis=1, keepdims=True) / total.sum()
         shares = np.where(total > 0, rates / np.where(total > 0, total, 1.0), whole)
-        mixes, mix_of_interval = np.unique(
-            np.round(shares.T, _SAME_MIX), axis=0, return_inverse=True
-        )
+        mixes, mix_of_interval = np.unique(_rounded(shares).T, axis=0, return_inverse=True)
         return cls(
             names=tuple(traffic.name for traffic in demand.classes),
             prefill_tokens=fresh,
@@ -103,3 +101,10 @@ class Load:
     def busiest_mix(self) -> int:
         """The mix of the interval with most requests."""
         return int(self.mix_of_interval[np.argmax(self.rate_per_s)])
+
+
+def _rounded(shares: Array) -> Array:
+    """Shares to so many decimals; to one figure where that would lose a class that asks."""
+    figure = np.floor(np.log10(np.where(shares > 0, shares, 1.0)))
+    unit = 10.0 ** np.minimum(figure, -_SAME_MIX)
+    return np.asarray(np.round(shares / unit) * unit)

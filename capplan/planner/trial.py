@@ -119,12 +119,19 @@ class Trial:
         return outcome.decode_s[here][after > 0] / after[after > 0]
 
     def value_s(self, outcome: Outcome, place: int, objective: Objective) -> float:
-        """An objective's percentile; nought for a class that sent nothing."""
+        """An objective's percentile; nought for a class that has no such latency."""
         metric, name, _ = objective.rsplit("_", 2)
+        if not self.felt(place, metric):
+            return 0.0
         if metric == "chunk_gap":
             return gap_percentile(outcome, PERCENTILES[name])
-        found = self.samples(outcome, place, metric)
-        return float(np.quantile(found, PERCENTILES[name])) if len(found) else 0.0
+        return float(np.quantile(self.samples(outcome, place, metric), PERCENTILES[name]))
+
+    def felt(self, place: int, metric: str) -> bool:
+        """Whether a class sent requests, with tokens to wait for."""
+        here = self.counted(place)
+        fewest = 1 if metric == "ttft" else 2
+        return bool((self.drawn.output_tokens[here] >= fewest).any())
 
 
 def _check_fit(demand: Demand, drawn: Requests, tables: Engine) -> None:
@@ -164,10 +171,15 @@ def objectives(demand: Demand) -> Iterator[tuple[int, Objective, float]]:
 
 
 def simulated_latencies(trial: Trial, outcome: Outcome) -> tuple[LatencyEstimate, ...]:
-    """Every objective of every class and the three that a report always shows, with intervals."""
+    """Every objective of every class and the three that a report always shows, with intervals.
+
+    Without those that a class cannot have: it sent nothing, or answers of one token.
+    """
     found = []
     for place, traffic in enumerate(trial.demand.classes):
         for objective in dict.fromkeys([*traffic.objectives, *ALWAYS_SHOWN]):
+            if not trial.felt(place, objective.rsplit("_", 2)[0]):
+                continue
             seen = simulated(trial, outcome, place, objective)
             found.append(
                 LatencyEstimate(

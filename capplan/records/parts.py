@@ -39,5 +39,5 @@ class TpotParts(Record):
     preemption_s: Seconds
     """Time without cache, until the answer was taken up again."""
     luck_s: SignedSeconds
-    """What more rounds than the class's average took, its drafts being kept less often; negative
-    where they were kept more often."""
+    """What more rounds than the class's average took: drafts kept less often, or a last round of
+    which a short answer needs only a part; negative where rounds were fewer."""

@@ -14,7 +14,8 @@ class Compared(Record):
     quantity: str
     """Such as tpot_p99_s; latencies end in their unit."""
     traffic_class: str | None = None
-    predicted: MeanCount
+    predicted: MeanCount | None
+    """None for waits that grow without end."""
     simulated: MeanCount
     low: MeanCount | None
     """Ends of the simulated value's interval; None where sections are too few for one."""
@@ -34,6 +35,27 @@ class SimulatedLoad(Record):
     """By the simulation."""
 
 
+Steady = Literal["batch", "rate_per_s", "output_tokens_per_s", "tpot_mean_s", "ttft_mean_s"]
+
+
+class Mean(Record):
+    """One quantity of a closed loop, by the law and as simulated."""
+
+    quantity: Steady
+    predicted: MeanCount
+    simulated: MeanCount
+
+
+class InFlight(Record):
+    """A replica with a number of requests always in flight: means of its steady state."""
+
+    in_flight: Count
+    requests: Count
+    limit: str | None
+    """What keeps more of them from decoding."""
+    compared: tuple[Mean, ...]
+
+
 class SimulatedPool(Record):
     """One pool at several loads, and the rate at which it stops keeping the objectives."""
 
@@ -44,6 +66,7 @@ class SimulatedPool(Record):
     stopped_by: str
     """Which objective the simulation breaks first."""
     loads: tuple[SimulatedLoad, ...]
+    in_flight: tuple[InFlight, ...] = ()
     ttft: tuple[TtftParts, ...]
     """At the last rate that keeps the objectives; empty where none does."""
     tpot: tuple[TpotParts, ...]

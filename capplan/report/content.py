@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from capplan.records.plan import (
     DraftRange,
-    Elasticity,
     OperatingPoint,
     OriginLine,
     Plan,
     PolicyPlan,
     PoolPlan,
     Portfolio,
+    Service,
 )
 from capplan.report import numbers
 
@@ -57,10 +57,9 @@ def report(plan: Plan) -> Report:
     return Report(
         title=f"{plan.forecast}: {plan.model} on {plan.fleet}",
         subtitle=_subtitle(plan),
-        tables=(*_at_peak(plan), _fleet(plan), _latencies(plan)),
+        tables=(*_at_peak(plan), _fleet(plan), _latencies(plan), _sensitivity(plan)),
         notes=(
             _binding(plan),
-            _sensitivity(plan),
             _draft_lengths(plan),
             Note("Verdict", _verdict(plan)),
             Note("Where the numbers come from", _origins(plan)),
@@ -195,9 +194,11 @@ def _power(pick: Callable[..., float]) -> Cell:
 
 
 def _worst(quantity: str) -> Callable[[PoolPlan], str]:
-    return lambda pool: numbers.time(
-        max(e.value_s for e in pool.at_peak.latencies if e.quantity == quantity)
-    )
+    def show(pool: PoolPlan) -> str:
+        found = [e.value_s for e in pool.at_peak.latencies if e.quantity == quantity]
+        return numbers.time(max(found)) if found else numbers.ABSENT
+
+    return show
 
 
 def _replicas(pool: PoolPlan) -> str:
@@ -307,18 +308,32 @@ def _label(p: PolicyPlan, pool: PoolPlan) -> str:
     return p.policy if len(p.pools) == 1 else f"{p.policy} {'+'.join(pool.classes)}"
 
 
-def _sensitivity(plan: Plan) -> Note:
-    lines = [
-        f"{_label(p, pool)}: {', '.join(_elasticity(e) for e in pool.service.elasticities)}"
+def _sensitivity(plan: Plan) -> Table:
+    rows = [
+        (_label(p, pool), *(_elasticity(pool.service, of) for of, _ in _ELASTICITIES))
         for p in plan.policies
         for pool in p.pools
-        if pool.service.elasticities
     ]
-    return Note("Requests a replica serves, for 1 % more of", tuple(lines))
+    return Table(
+        title="Requests a replica serves, in %, for 1 % more of",
+        columns=("", *(name for _, name in _ELASTICITIES)),
+        rows=tuple(rows),
+    )
 
 
-def _elasticity(elasticity: Elasticity) -> str:
-    return f"{elasticity.of.removesuffix('_s').replace('_', ' ')} {elasticity.value:+.1f} %"
+_ELASTICITIES = (
+    ("objectives", "objectives"),
+    ("output_tokens", "output"),
+    ("prompt_tokens", "prompt"),
+    ("tokens_per_round", "t/round"),
+    ("step_s", "step"),
+    ("prefill_s", "prefill"),
+)
+
+
+def _elasticity(service: Service, of: str) -> str:
+    found = [one.value for one in service.elasticities if one.of == of]
+    return f"{found[0]:+.1f}" if found else numbers.ABSENT
 
 
 def _draft_lengths(plan: Plan) -> Note:

@@ -1,11 +1,15 @@
 """Prediction beside simulation, as tables."""
 
+from collections.abc import Callable
+
 from capplan.records.simulation import (
     Compared,
+    InFlight,
     SimulatedLoad,
     SimulatedPolicy,
     SimulatedPool,
     Simulation,
+    Steady,
 )
 from capplan.report import numbers
 from capplan.report.content import DEFINITIONS, Note, Report, Table
@@ -25,6 +29,12 @@ def report(simulation: Simulation) -> Report:
                 for policy in simulation.policies
                 for pool in policy.pools
                 for load in pool.loads
+            ),
+            *(
+                _in_flight(_label(policy, pool), pool.in_flight)
+                for policy in simulation.policies
+                for pool in policy.pools
+                if pool.in_flight
             ),
             _ttft(simulation),
             _tpot(simulation),
@@ -81,6 +91,28 @@ def _load(label: str, load: SimulatedLoad) -> Table:
     )
 
 
+def _in_flight(label: str, points: tuple[InFlight, ...]) -> Table:
+    """Each number in flight in a row, the law's value and the simulated one side by side."""
+    shown: tuple[tuple[Steady, Callable[[float], str]], ...] = (
+        ("batch", _plain),
+        ("output_tokens_per_s", numbers.count),
+        ("tpot_mean_s", numbers.time),
+        ("ttft_mean_s", numbers.time),
+    )
+    rows = []
+    for point in points:
+        cells = {row.quantity: row for row in point.compared}
+        pairs = [
+            f"{show(cells[name].predicted)} | {show(cells[name].simulated)}" for name, show in shown
+        ]
+        rows.append((str(point.in_flight), *pairs))
+    return Table(
+        title=f"{label}, so many requests in flight: law | simulated, means",
+        columns=("", "batch", "tokens/s", "TPOT", "TTFT"),
+        rows=tuple(rows),
+    )
+
+
 def _row(compared: Compared) -> tuple[str, ...]:
     show = numbers.time if compared.quantity.endswith("_s") else _plain
     name = compared.quantity.removesuffix("_s").replace("_", " ")
@@ -91,7 +123,7 @@ def _row(compared: Compared) -> tuple[str, ...]:
     return (
         label,
         "" if compared.objective_s is None else numbers.time(compared.objective_s),
-        show(compared.predicted),
+        "no end" if compared.predicted is None else show(compared.predicted),
         show(compared.simulated),
         interval,
     )
@@ -134,7 +166,7 @@ def _tpot(simulation: Simulation) -> Table:
     ]
     return Table(
         title="Where TPOT comes from, at the same rate",
-        columns=("", "TPOT", "target", "drafting", "prefill of others", "luck"),
+        columns=("", "TPOT", "target", "drafting", "prefill", "luck"),
         rows=tuple(rows),
     )
 
