@@ -8,7 +8,7 @@ TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: plan test test-torch test-wheel bench schemas clean
+.PHONY: plan test test-torch test-wheel bench figures schemas clean
 
 plan: $(VENV)/.installed
 	$(BIN)/capplan plan $(FORECAST)
@@ -32,6 +32,10 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/simulation.py
 
+# Computes and draws what docs/method.md shows of fleets with speculation, in about three minutes.
+figures: $(VENV)/.installed-plots
+	$(BIN)/python scripts/plot_method.py
+
 schemas: $(VENV)/.installed
 	for kind in forecast profile fleet model plan; do \
 	  $(BIN)/capplan schema $$kind > schemas/$$kind.json || exit 1; done
@@ -45,6 +49,10 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	$(PIP) -e '.[dev,fast]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-plots: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e '.[plots,fast]'
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-torch: $(VENV)/.installed-dev
