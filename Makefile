@@ -31,6 +31,7 @@ test-wheel: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/simulation.py
+	$(BIN)/python benchmarks/planning.py
 
 # Computes and draws what docs/method.md shows of fleets with speculation, in about three minutes.
 figures: $(VENV)/.installed-plots

@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Callable
 
+from capplan.planner.trial import Stage
 from capplan.records.caveat import Origin
 from capplan.records.fleet import Fleet, Gpu, Node, Price, Rack, Rules, Site
 from capplan.records.forecast import Forecast, Lengths, Rate, TimeAxis, TrafficClass
@@ -25,6 +26,9 @@ from capplan.records.profile import (
     StepTable,
     Tail,
 )
+from capplan.simulator.arrivals import poisson
+from capplan.simulator.replica import simulate
+from capplan.simulator.split import simulate_split, starts_s
 
 ASSUMED = Origin(kind="assumed")
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -156,6 +160,20 @@ def make_forecast(
             ),
         ),
     )
+
+
+def make_class(name: str, *, rates: tuple[float, ...], **forecast) -> TrafficClass:
+    """A class with a rate of its own; lengths and objectives as `make_forecast` takes them."""
+    one = make_forecast(rates=rates, **forecast)
+    return one.classes[0].model_copy(update={"name": name, "share": None, "rate": one.rate})
+
+
+def make_mix(*classes: TrafficClass) -> Forecast:
+    return make_forecast().model_copy(update={"rate": None, "classes": classes})
+
+
+def make_stage(seed: int = 1) -> Stage:
+    return Stage(simulate, simulate_split, starts_s, poisson, seed)
 
 
 def make_fleet(**rules: float) -> Fleet:

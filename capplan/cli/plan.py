@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from capplan.cli.inputs import DEFAULT_FLEET, Format, Inputs, located, policies, read_all
-from capplan.cli.simulated import DEFAULT_SEED, Pools, Prefill, stage, working
+from capplan.cli.simulated import DEFAULT_SEED, Pools, Prefill, stage, unsimulated, working
 
 if TYPE_CHECKING:
     from capplan.planner.chain import Asked
@@ -69,7 +69,9 @@ def plan(
     from capplan.planner.chain import Asked
     from capplan.records.plan import Portfolio
 
-    asked = Asked(policies(policy), pools.value, prefill.value, None if screen else stage(seed))
+    simulated = None if screen else stage(seed)
+    why_not = unsimulated(screen=screen)
+    asked = Asked(policies(policy), pools.value, prefill.value, simulated, why_not)
     inputs = read_all(fleet, forecasts, profile or [])
     if output is not None:
         _check_output(output, inputs)

@@ -139,6 +139,7 @@ def _of_plan(
     from capplan.records.simulation import SimulatedPolicy
 
     plan = _kept(Path(name))
+    _check_planned(name, plan, asked or ())
     used = {pool.service.profile for policy in plan.policies for pool in policy.pools}
     given = [read(find("profiles", one), Profile) for one in profiles]
     known = {one.name: one for one in given}
@@ -180,6 +181,21 @@ def _kept(path: Path) -> "Plan":
         rule = "must hold one plan to be simulated"
         raise InputError([Complaint(str(path), "plans", rule, str(len(plans)))])
     return plans[0]
+
+
+def _check_planned(name: str, plan: "Plan", asked: tuple[str, ...]) -> None:
+    """Policies that are asked for must be in the plan.
+
+    Raises:
+        InputError: Naming those that are not.
+    """
+    from capplan.errors import Complaint, InputError
+
+    planned = [one.policy for one in plan.policies]
+    rule = f"is not in {name}, which holds {', '.join(planned)}"
+    missing = [policy for policy in asked if policy not in planned]
+    if missing:
+        raise InputError([Complaint("--policy", policy, rule) for policy in missing])
 
 
 def _simulation(

@@ -3,6 +3,7 @@
 import enum
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,6 +36,15 @@ def stage(seed: int) -> "Stage | None":
     from capplan.simulator.split import simulate_split, starts_s
 
     return Stage(simulate, simulate_split, starts_s, poisson, seed) if compiled() else None
+
+
+def unsimulated(*, screen: bool) -> str:
+    """Why plans are not simulated, where they are not."""
+    if screen:
+        return "--screen"
+    if find_spec("numba") is None:
+        return 'numba is not installed: pip install "capplan[fast]"'
+    return "NUMBA_DISABLE_JIT switches numba off"
 
 
 @contextmanager

@@ -27,7 +27,7 @@ class Engine:
         context_tokens: Knots of the mean context of decoding sequences, rising. [C]
         step_s: A round without prefill: step and drafting; nought at batch 0. Between knots of
             context it is read straight, outside them at the nearest. [V, N + 1, C]
-        draft_s: The drafting within step_s. [V, N + 1]
+        draft_s: The drafting within step_s, by the sequences that draft. [V, N + 1]
         chunk_tokens: Knots of the prefill tokens of one step, 0 first, rising. [P]
         chunk_s: What they add to a step, 0 first; at batch 0 what they take alone.
             [V, N + 1, P]
@@ -37,6 +37,8 @@ class Engine:
             smaller than the first knot takes its part of it. [T, H]
         max_batched_tokens: Token budget of a step, verify and prefill tokens together.
         cache_tokens: Tokens of context that fit.
+        saved_s: By how much each sequence that goes without drafts shortens a round; None where
+            all draft. [V, N + 1]
     """
 
     draft_tokens: Indices
@@ -51,6 +53,7 @@ class Engine:
     own_s: Array
     max_batched_tokens: int
     cache_tokens: float
+    saved_s: Array | None = None
 
     @property
     def max_batch(self) -> int:
@@ -76,6 +79,8 @@ class Requests:
         second_moment: Mean square of them. [K, V]
         group: Progress clock of each kind, from 0. [K]
         group_tokens: Tokens a round by which a group's clock moves. [groups, V]
+        undrafted_group: The group whose requests go without drafts beside others' drafts; -1 for
+            none.
     """
 
     arrival_s: Array
@@ -89,6 +94,7 @@ class Requests:
     second_moment: Array
     group: Indices
     group_tokens: Array
+    undrafted_group: int = -1
 
 
 @dataclass(frozen=True)

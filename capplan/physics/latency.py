@@ -143,3 +143,15 @@ def combined(means_s: list[Array], percentiles_s: list[Array]) -> Array:
         squares.append(np.sign(distance) * distance**2)
     total = np.sum(np.broadcast_arrays(*squares), axis=0)
     return np.asarray(np.maximum(mean + np.sign(total) * np.sqrt(np.abs(total)), 0.0))
+
+
+def amplified(values: Array, factor: Array | float) -> Array:
+    """Values with what load adds multiplied: what they are at the first batch, alone, stays.
+
+    Args:
+        values: Batches along the last axis.
+        factor: Broadcast against them.
+    """
+    alone = values[..., :1]
+    with np.errstate(invalid="ignore"):  # endless waits have no difference
+        return np.where(np.equal(factor, 1), values, alone + factor * (values - alone))

@@ -12,6 +12,7 @@ def break_even(curve: Curve, mix: int | None = None) -> tuple[BreakEven, ...]:
     """Tokens a round, and the acceptance that brings them, below which plain decoding is faster.
 
     Batch and context are held: what speculation does to the batch is in the plan's capacities.
+    Where classes go without drafts, the tokens are those of a request that drafts beside them.
 
     Args:
         curve: The replica under its policy.
@@ -23,7 +24,7 @@ def break_even(curve: Curve, mix: int | None = None) -> tuple[BreakEven, ...]:
     """
     replica = curve.replica
     asked = replica.load.busiest_mix() if mix is None else mix
-    running = {draft.draft_tokens for draft in curve.ranges} - {0}
+    running = set(curve.draft_lengths) - {0}
     known = [length for length in replica.variants.draft_tokens if length > 0]
     measured = replica.surfaces.step.axes[0]
     batch = measured[measured <= curve.ranges[-1].to_batch]
@@ -38,10 +39,12 @@ def break_even(curve: Curve, mix: int | None = None) -> tuple[BreakEven, ...]:
 def _at_length(curve: Curve, mix: int, batch: Array, draft_tokens: int) -> list[BreakEven]:
     """One draft length at each batch for which its steps and its drafting were measured."""
     replica, surfaces = curve.replica, curve.replica.surfaces
-    context = replica.context_tokens[mix, replica.variants.index(draft_tokens)]
+    here = mix, replica.variants.index(draft_tokens)
+    context = replica.context_tokens[here]
     decode_s = surfaces.step_s(batch, context, 1)
-    verify_s = surfaces.step_s(batch, context, draft_tokens + 1)
-    round_s = drafting.round_s(verify_s, surfaces.draft_s(batch, draft_tokens))
+    verify_s = surfaces.step_s(batch, context, replica.query_tokens[here])
+    draft_s = surfaces.draft_s(batch, draft_tokens, replica.drafting[here])
+    round_s = drafting.round_s(verify_s, draft_s)
     tokens = drafting.break_even_tokens_per_round(decode_s, round_s)
     chances = acceptance.constant_chance(tokens, draft_tokens)
     return [

@@ -1,9 +1,10 @@
 """The balance held to simulations: what they say where they ran, and a corrected curve elsewhere.
 
-At the last rate of the mix that decides, each objective's modelled percentile is replaced by the
-simulated one through a factor; the factors then go with the curve to other mixes, other hours and
-the ends of bands. What they do not explain stays as a ratio of capacities, taken from the nearest
-mix that was simulated.
+At the last rate of the mix that decides, each modelled percentile is brought to the simulated one
+by a factor on what load adds to it: a request served alone is modelled well, a factor on the whole
+would move that too. The factors then go with the curve to other mixes, other hours and the ends of
+bands. What they do not explain stays as a ratio of capacities, taken from the nearest mix that was
+simulated.
 """
 
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import Self
 
 import numpy as np
 
+from capplan.physics.latency import amplified
 from capplan.physics.surface import Array
 from capplan.planner import capacity as capacities
 from capplan.planner.capacity import Curve
@@ -20,11 +22,15 @@ from capplan.planner.operating_point import batch_at, between
 from capplan.planner.trial import Trial
 from capplan.records.forecast import Objective
 
+_SEEN = 0.01
+"""What load adds to a percentile, over the percentile alone, from which on a factor is taken."""
+_LEAST = 0.1
+"""Smallest factor: with nought for one, no load would ever be too much."""
 _UNKNOWN = 0.05
 """Part of what the balance can serve that stands for a capacity it holds to be nought."""
 
 Factors = dict[tuple[int, Objective], float]
-"""Simulated over modelled percentile, by class and objective."""
+"""What load adds to a percentile, simulated over modelled, by class and objective."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,9 @@ class Calibration:
 
     def estimates(self, estimates: Estimates) -> Estimates:
         """Percentiles corrected likewise."""
-        return {key: values * self.factors.get(key, 1.0) for key, values in estimates.items()}
+        return {
+            key: amplified(values, self.factors.get(key, 1.0)) for key, values in estimates.items()
+        }
 
     def capacity_per_s(self, curve: Curve) -> Array:
         """Highest rate of each mix. [mixes].
@@ -111,8 +119,9 @@ def _factors(trial: Trial, found: Found, estimates: Estimates) -> Factors:
     batch = float(batch_at(curve, mix, rate))
     factors = {}
     for (place, objective), values in estimates.items():
-        modelled = between(curve, mix, batch, values)
+        alone = float(curve.follow(values)[mix, 0])
+        modelled = between(curve, mix, batch, values) - alone
         seen = trial.value_s(found.outcome, place, objective)
-        usable = np.isfinite(modelled) and modelled > 0 and seen > 0
-        factors[place, objective] = seen / modelled if usable else 1.0
+        usable = seen > 0 and np.isfinite(modelled) and modelled > _SEEN * alone
+        factors[place, objective] = max((seen - alone) / modelled, _LEAST) if usable else 1.0
     return factors

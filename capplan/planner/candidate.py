@@ -1,5 +1,6 @@
 """One profile and one drafter, solved at every batch for a demand."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -36,6 +37,7 @@ class Candidate:
         demand: Demand,
         lengths: frozenset[int] | None = None,
         handover: Handover | None = None,
+        undrafted: frozenset[int] = frozenset(),
     ) -> Self:
         """Solves a replica of this profile for this demand.
 
@@ -45,6 +47,7 @@ class Candidate:
             demand: The requests.
             lengths: Draft lengths to look at; None for all that are covered.
             handover: Where prompts are processed, if on other engines.
+            undrafted: Places of classes that go without drafts beside others that draft.
 
         Raises:
             InputError: The profile does not cover the demand.
@@ -53,7 +56,7 @@ class Candidate:
         surfaces = Surfaces.of(profile, profile.drafters[drafter] if drafter else None)
         complaints = coverage.complaints(profile, demand, load, surfaces)
         try:
-            variants = Variants.of(profile, drafter, demand, surfaces, lengths)
+            variants = Variants.of(profile, drafter, demand, surfaces, lengths, undrafted)
         except InputError as error:
             raise InputError([*complaints, *error.complaints]) from error
         if complaints:
@@ -78,6 +81,31 @@ def same_engine(
         handover: Another one than the replica's own, where it has one.
     """
     drafter = curve.replica.drafter if curve.loaded else None
-    lengths = frozenset(draft.draft_tokens for draft in curve.ranges)
-    there = Candidate.of(profile, drafter, demand, lengths, handover or curve.replica.load.handover)
+    lengths = frozenset(curve.draft_lengths)
+    where = handover or curve.replica.load.handover
+    there = Candidate.of(profile, drafter, demand, lengths, where, curve.undrafted)
     return there, Curve.of(there.replica, there.constraints, curve.ranges, loaded=curve.loaded)
+
+
+def in_part(candidate: Candidate) -> Iterator[Candidate]:
+    """The same replica with the classes that keep fewest drafts left undrafted, one by one more.
+
+    None where the engine cannot, or where fewer than two classes ask for anything.
+
+    Args:
+        candidate: All of its classes draft.
+    """
+    replica, demand = candidate.replica, candidate.demand
+    if replica.drafter is None or not replica.profile.limits.drafts_by_request:
+        return
+    tokens = replica.variants.tokens_per_round[-1]
+    asking = [place for place, traffic in enumerate(demand.classes) if any(traffic.rate_per_s)]
+    rising = sorted(asking, key=lambda place: tokens[place])
+    for count in range(1, len(rising)):
+        yield Candidate.of(
+            replica.profile,
+            replica.drafter,
+            demand,
+            handover=replica.load.handover,
+            undrafted=frozenset(rising[:count]),
+        )

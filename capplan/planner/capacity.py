@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from capplan.physics import latency
 from capplan.physics.surface import Array
 from capplan.planner import latencies
 from capplan.planner.latencies import Estimates
@@ -78,17 +79,27 @@ class Curve:
             np.array([follow(constraint.used, variant) for constraint in constraints]),
         )
 
+    @property
+    def draft_lengths(self) -> list[int]:
+        """Draft lengths that run at some batch, rising."""
+        return sorted({draft.draft_tokens for draft in self.ranges})
+
+    @property
+    def undrafted(self) -> frozenset[int]:
+        """Places of classes that go without drafts beside others that draft."""
+        return self.replica.variants.undrafted if any(self.draft_lengths) else frozenset()
+
     def follow(self, values: Array) -> Array:
         """Values at each batch for the variant that runs there. [M, V, B] to [M, B]."""
         return follow(values, self.variant)
 
     def calibrated(self, factors: Array) -> Self:
-        """The curve with each constraint's use multiplied, as simulations found it to be.
+        """The curve with what load adds to each constraint's use multiplied, as simulations say.
 
         Args:
-            factors: Use as simulated over use as modelled. [constraints]
+            factors: What load adds as simulated over the same as modelled. [constraints]
         """
-        return replace(self, used=self.used * factors[:, None, None])
+        return replace(self, used=latency.amplified(self.used, factors[:, None, None]))
 
 
 @dataclass(frozen=True)

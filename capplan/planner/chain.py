@@ -1,18 +1,17 @@
 """The steps in order: forecast, profiles and fleet to a plan."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
 from capplan.errors import Complaint, InfeasibleError, InputError
-from capplan.physics import memory
-from capplan.planner import coverage, decision, grading, origins
+from capplan.planner import coverage, decision, grading, origins, room
 from capplan.planner.candidate import Candidate
 from capplan.planner.demand import busiest_intervals
 from capplan.planner.demand import demand as demand_of
 from capplan.planner.handover import Handover
-from capplan.planner.placement import node_for
-from capplan.planner.policy_plan import Outcome, plan_policy
+from capplan.planner.policy_plan import Outcome, again, plan_policy
 from capplan.planner.pool import Pool
 from capplan.planner.search import Deployment, Pooling, Search
 from capplan.planner.trial import Stage
@@ -39,12 +38,14 @@ class Asked:
         prefill: Whether prompts are processed beside decoding or on engines of their own; auto
             takes whichever needs fewer GPUs, pool by pool.
         stage: To simulate with; None to go by the balance alone.
+        unsimulated: Why nothing is simulated, where there is no stage.
     """
 
     policies: tuple[str, ...] | None = None
     pooling: Pooling = "auto"
     prefill: Prefilling = "beside"
     stage: Stage | None = None
+    unsimulated: str = "nothing to simulate with was given"
 
 
 def outcomes(
@@ -58,13 +59,16 @@ def outcomes(
     """
     _check_models(forecast, profiles)
     demand = demand_of(forecast)
-    policies = asked.policies or _default_policies(profiles)
+    # The simplest first: what by-load may run is known then, and of equals the first is taken.
+    policies = sorted(asked.policies or _default_policies(profiles), key=_complexity)
     usable, refused = _deployments(profiles, demand, fleet, policies, asked.prefill)
     by_gpu = [
         Search(demand, deployments, fleet.rules, asked.stage, asked.pooling)
         for deployments in _by_gpu(usable)
     ]
-    found = [_best(policy, by_gpu, forecast, fleet) for policy in policies]
+    found: list[Outcome] = []
+    for policy in policies:
+        found.append(_best(policy, by_gpu, forecast, fleet, found))
     if all(one.plan.infeasible is not None for one in found):
         raise InfeasibleError(_all_infeasible(forecast, found))
     return found, [*_undrafted(profiles, asked.policies), *refused]
@@ -92,7 +96,7 @@ def plan(
         model=forecast.model,
         fleet=fleet.name,
         purchase_grade=grading.purchase_grade(in_use, asked.stage),
-        grade=grading.grade(in_use, asked.stage),
+        grade=grading.grade(in_use, asked.stage, asked.unsimulated),
         seed=None if asked.stage is None else asked.stage.seed,
         demand=demand_of(forecast),
         policies=plans,
@@ -116,7 +120,7 @@ def _deployments(
     profiles: list[Profile],
     demand: Demand,
     fleet: Fleet,
-    policies: tuple[str, ...],
+    policies: Sequence[str],
     prefill: Prefilling,
 ) -> tuple[list[Deployment], list[Caveat]]:
     """Every profile with every drafter that can be planned with, and why others cannot.
@@ -129,9 +133,12 @@ def _deployments(
     for profile, own in product(profiles, _OWN_ENGINES[prefill]):
         for drafter in profile.drafters if speculative and profile.drafters else [None]:
             try:
-                _check_fits(profile, fleet)
+                room.check_weights(profile, fleet)
                 handover = Handover.of(profile, profile, fleet) if own else None
-                Candidate.of(profile, drafter, busiest_intervals(demand), handover=handover)
+                candidate = Candidate.of(
+                    profile, drafter, busiest_intervals(demand), handover=handover
+                )
+                room.check_longest_request(profile, demand, candidate.replica.room_tokens)
                 usable.append((profile, drafter, handover))
             except (InputError, InfeasibleError) as error:
                 refusals.append((profile, drafter, error))
@@ -170,10 +177,12 @@ def _distinct(*caveats: Caveat) -> tuple[Caveat, ...]:
     return tuple({(c.about, c.text): c for c in caveats}.values())
 
 
-def _best(policy: str, by_gpu: list[Search], forecast: Forecast, fleet: Fleet) -> Outcome:
+def _best(
+    policy: str, by_gpu: list[Search], forecast: Forecast, fleet: Fleet, known: list[Outcome]
+) -> Outcome:
     """The policy on the GPU of which it needs fewest, watts deciding between equals."""
     found = [
-        plan_policy(policy, pools, search, fleet, forecast.scenarios)
+        again(policy, pools, known) or plan_policy(policy, pools, search, fleet, forecast.scenarios)
         for search in by_gpu
         if (pools := search.pools(policy))
     ]
@@ -198,6 +207,10 @@ def _rank(outcome: Outcome) -> tuple[bool, int, float]:
     return False, placement.gpus, 0.0 if power is None else power.mean_it_w
 
 
+def _complexity(policy: str) -> int:
+    return POLICIES.index(policy.partition(":")[0])
+
+
 def _default_policies(profiles: list[Profile]) -> tuple[str, ...]:
     return POLICIES if any(profile.drafters for profile in profiles) else ("plain",)
 
@@ -215,19 +228,6 @@ def _check_models(forecast: Forecast, profiles: list[Profile]) -> None:
     ]
     if wrong:
         raise InputError(wrong)
-
-
-def _check_fits(profile: Profile, fleet: Fleet) -> None:
-    """A replica's weights must fit its GPUs: no number of replicas helps."""
-    deployment = profile.deployment
-    held = fleet.gpus[node_for(fleet, deployment.gpu).gpu].memory_bytes
-    weights = profile.memory.weights_bytes
-    if not memory.weights_fit(weights, deployment.gpus_per_replica, held):
-        raise InfeasibleError(
-            f"profile {profile.name}: weights of {weights:.4g} bytes do not fit "
-            f"{deployment.gpus_per_replica} x {deployment.gpu} of {held:.4g} bytes; "
-            f"nearest feasible: {memory.gpus_for_weights(weights, held)} GPUs a replica"
-        )
 
 
 def _all_infeasible(forecast: Forecast, found: list[Outcome]) -> str:

@@ -28,6 +28,7 @@ class Choice:
     Attributes:
         mix: The mix of classes that decides.
         replicas: Before rounding, infinite where no number suffices.
+        alone: What one request alone takes of the tightest limit: over one where none suffices.
         prefill: Engines for prompts at the peak, where these have engines of their own.
     """
 
@@ -35,6 +36,7 @@ class Choice:
     curve: Curve
     mix: int
     replicas: float
+    alone: float
     prefill: PrefillPool | None = None
 
     @property
@@ -47,7 +49,8 @@ class Choice:
         """Equal for ways that are the same, whichever policy asks."""
         replica = self.candidate.replica
         drafter = replica.drafter if self.curve.loaded else None
-        return replica.profile.name, drafter, self.curve.ranges, self.prefill is not None
+        ways = self.curve.ranges, self.curve.undrafted, self.prefill is not None
+        return replica.profile.name, drafter, *ways
 
     def gpus(self, replicas: float) -> float:
         """GPUs before rounding, of this many replicas and the engines for their prompts."""
@@ -61,7 +64,7 @@ def choices(policy: str, candidates: list[Candidate], rules: Rules) -> list[Choi
 
     Args:
         policy: plain, always, always:N or by-load.
-        candidates: Replicas solved for the same classes.
+        candidates: Replicas solved for the same classes; those that draft in part after the whole.
         rules: For the headroom.
     """
     drafted = [c for c in candidates if c.replica.drafter is not None]
@@ -74,9 +77,11 @@ def choices(policy: str, candidates: list[Candidate], rules: Rules) -> list[Choi
 
 
 def best(ways: Iterable[tuple[Choice, float]]) -> tuple[Choice, float]:
-    """The first of those that need as good as the fewest GPUs."""
+    """The first of those that need as good as the fewest GPUs; if none serves, the closest to."""
     found = list(ways)
     least = min(gpus for _, gpus in found)
+    if least == np.inf:
+        return min(found, key=lambda one: one[0].alone)
     return next((choice, gpus) for choice, gpus in found if gpus <= AS_GOOD * least)
 
 
@@ -92,7 +97,9 @@ def _choice(candidate: Candidate, curve: Curve, rules: Rules) -> Choice:
     load, minute = candidate.replica.load, candidate.demand.peak_minute_over_mean
     needed = unrounded(load, capacities.capacity(curve).rate_per_s, minute, rules)
     peak = int(np.argmax(needed))
-    choice = Choice(candidate, curve, int(load.mix_of_interval[peak]), float(needed[peak]))
+    mix = int(load.mix_of_interval[peak])
+    alone = float(np.nanmax(curve.used[:, mix, 0]))
+    choice = Choice(candidate, curve, mix, float(needed[peak]), alone)
     if load.handover is None or not np.isfinite(choice.replicas):
         return choice
     return _with_prefill(choice, float(load.rate_per_s[peak]) * minute, rules)
@@ -111,7 +118,10 @@ def _with_prefill(choice: Choice, rate_per_s: float, rules: Rules) -> Choice:
 
 def _first(ways: list[Choice], most: int) -> list[Choice]:
     """The best, then the rest by what they need; each way once."""
-    known = list({way.key: way for way in ways}.values())
+    first: dict[tuple[object, ...], Choice] = {}
+    for way in ways:
+        first.setdefault(way.key, way)
+    known = list(first.values())
     if not known:
         return []
     leader, _ = best((way, way.gpus(way.replicas)) for way in known)

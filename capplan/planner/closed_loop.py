@@ -12,6 +12,7 @@ from capplan.physics.surface import Array
 from capplan.planner.capacity import Curve
 from capplan.planner.prefill import Prefill
 from capplan.planner.rehearsal import engine
+from capplan.planner.rounds import variants_that_run
 from capplan.records.plan import Binding
 
 _STARVED = 0.95
@@ -130,18 +131,14 @@ def _check(curve: Curve, in_flight: int, most: int) -> None:
 
 def _variant(curve: Curve, tables: Engine) -> Indices:
     """Which of the replica's variants runs while 1, 2, … sequences decode. [N]."""
-    variants = curve.replica.variants
-    drafts = tables.draft_tokens[tables.variant_by_batch[1:]]
-    if not curve.loaded:
-        return np.zeros_like(drafts)
-    return np.array([variants.index(int(draft)) for draft in drafts])
+    return np.array(variants_that_run(curve))[tables.variant_by_batch[1:]]
 
 
 def _slots(curve: Curve, mix: int, tables: Engine) -> tuple[int, Binding | None]:
     """Most sequences that decode at once, and what says so; None where measurement ends first."""
     replica = curve.replica
     batch = np.arange(1, tables.max_batch + 1)
-    drafts = tables.draft_tokens[tables.variant_by_batch[1:]]
+    drafts = replica.query_tokens[mix, _variant(curve, tables)] - 1
     # An engine fills its cache, whatever a plan would call safe, and preempts where that fails.
     fits = batch * _held_tokens(curve, mix, tables) <= tables.cache_tokens
     # The last prompt that the token budget lets in makes one sequence more.
@@ -162,7 +159,7 @@ def _slots(curve: Curve, mix: int, tables: Engine) -> tuple[int, Binding | None]
 def _held_tokens(curve: Curve, mix: int, tables: Engine) -> Array:
     """Cache of one sequence while 1, 2, … decode, mean: context, drafts, state. [N]."""
     replica = curve.replica
-    drafts = tables.draft_tokens[tables.variant_by_batch[1:]]
+    drafts = replica.query_tokens[mix, _variant(curve, tables)] - 1
     profile = replica.profile
     state = profile.memory.state_bytes_per_sequence / profile.model.kv_bytes_per_token
     context = replica.context_tokens[mix, _variant(curve, tables)]
@@ -179,7 +176,7 @@ def _by_batch(curve: Curve, mix: int, tables: Engine, most: int) -> ByBatch:
             replica.profile,
             load,
             replica.surfaces,
-            replica.variants,
+            replica.query_tokens,
             np.arange(1.0, most + 1),
             replica.context_tokens,
         )
@@ -195,7 +192,9 @@ def _by_batch(curve: Curve, mix: int, tables: Engine, most: int) -> ByBatch:
 
     return ByBatch(
         rounds=np.maximum(np.concatenate([rounds[:1], rounds]), _FEWEST_ROUNDS),
-        round_s=_rounds_s(tables, replica.context_tokens[mix, variant]),
+        round_s=_rounds_s(
+            tables, replica.context_tokens[mix, variant], replica.drafting[mix, variant]
+        ),
         prefill_s=beside(prefill.mean_engine_s @ shares, _alone_s(curve, mix, tables)),
         prefill_steps=beside(
             prefill.mean_steps @ shares,
@@ -205,12 +204,24 @@ def _by_batch(curve: Curve, mix: int, tables: Engine, most: int) -> ByBatch:
     )
 
 
-def _rounds_s(tables: Engine, context_tokens: Array) -> Array:
-    """Rounds without prefill while 0, 1, … sequences decode at a mean context. [contexts + 1]."""
-    rows = [
-        np.interp(context, tables.context_tokens, tables.step_s[tables.variant_by_batch[n], n])
-        for n, context in enumerate(context_tokens, start=1)
-    ]
+def _rounds_s(tables: Engine, context_tokens: Array, drafting: Array) -> Array:
+    """Rounds without prefill while 0, 1, … sequences decode at a mean context. [contexts + 1].
+
+    Args:
+        tables: The engine.
+        context_tokens: While 1, 2, … decode. [contexts]
+        drafting: Part of the sequences that drafts, likewise.
+    """
+    batch = np.arange(1, len(context_tokens) + 1)
+    variant = tables.variant_by_batch[batch]
+    rows = np.array(
+        [
+            np.interp(context, tables.context_tokens, row)
+            for context, row in zip(context_tokens, tables.step_s[variant, batch], strict=True)
+        ]
+    )
+    if tables.saved_s is not None:
+        rows -= (1 - drafting) * batch * tables.saved_s[variant, batch]
     return np.array([0.0, *rows])
 
 

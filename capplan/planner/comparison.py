@@ -7,10 +7,10 @@ import numpy as np
 from capplan.physics.engine import Outcome
 from capplan.physics.percentiles import Percentile, mean
 from capplan.planner.capacity import capacity_of_mix
-from capplan.planner.last_rate import capacity
+from capplan.planner.last_rate import settled
 from capplan.planner.operating_point import operating_point
 from capplan.planner.parts import tpot_parts, ttft_parts
-from capplan.planner.pool import Pool
+from capplan.planner.pool import Pool, run
 from capplan.planner.trial import Stage, Trial, objectives, simulated_latencies
 from capplan.records.plan import OperatingPoint
 from capplan.records.simulation import Compared, InFlight, SimulatedLoad, SimulatedPool
@@ -48,8 +48,7 @@ def compare_points(
         points: What is said at each rate.
         stage: To simulate with.
     """
-    trial = Trial.of(pool.candidate, pool.curve, pool.mix, stage)
-    found = capacity(trial)
+    trial, found = settled(pool.candidate, pool.curve, pool.mix, stage)
     kept = found.rate_per_s > 0
     return SimulatedPool(
         classes=pool.load.names,
@@ -58,7 +57,8 @@ def compare_points(
         simulated_capacity_per_s=found.rate_per_s,
         stopped_by=found.binding.text,
         loads=tuple(
-            _load(trial, point, predicted_per_s, trial.run(point.rate_per_s)) for point in points
+            _load(trial, point, predicted_per_s, run(pool, trial, point.rate_per_s, stage.starts_s))
+            for point in points
         ),
         ttft=ttft_parts(trial, found.outcome) if kept else (),
         tpot=tpot_parts(trial, found.outcome) if kept else (),
@@ -66,12 +66,12 @@ def compare_points(
 
 
 def _load(
-    trial: Trial, point: OperatingPoint, predicted_per_s: float, run: Outcome
+    trial: Trial, point: OperatingPoint, predicted_per_s: float, seen: Outcome
 ) -> SimulatedLoad:
     predicted = {(one.traffic_class, one.quantity): one.value_s for one in point.latencies}
     rows = [
-        _row("batch", None, point.batch, Percentile(run.mean_batch, None, None), None),
-        _row("tpot_mean_s", None, point.tpot_mean_s, _tpot_mean(trial, run), None),
+        _row("batch", None, point.batch, Percentile(seen.mean_batch, None, None), None),
+        _row("tpot_mean_s", None, point.tpot_mean_s, _tpot_mean(trial, seen), None),
     ]
     rows += [
         _row(
@@ -81,7 +81,7 @@ def _load(
             Percentile(one.value_s, one.low_s, one.high_s),
             one.objective_s,
         )
-        for one in simulated_latencies(trial, run)
+        for one in simulated_latencies(trial, seen)
     ]
     return SimulatedLoad(
         rate_per_s=point.rate_per_s,
@@ -89,19 +89,19 @@ def _load(
         requests=len(trial.drawn.arrival_s),
         compared=tuple(rows),
         keeps_objectives=all(
-            trial.value_s(run, place, objective) <= limit_s
+            trial.value_s(seen, place, objective) <= limit_s
             for place, objective, limit_s in objectives(trial.demand)
         ),
     )
 
 
-def _tpot_mean(trial: Trial, run: Outcome) -> Percentile:
+def _tpot_mean(trial: Trial, seen: Outcome) -> Percentile:
     """Decoding time over tokens after the first: the mean over tokens, as the planner's is."""
     inside = np.any([trial.counted(place) for place in range(len(trial.demand.classes))], axis=0)
     after = trial.drawn.output_tokens[inside] - 1
     if after.sum() == 0:
         return Percentile(0.0, None, None)
-    weighted = run.decode_s[inside] / after.mean()
+    weighted = seen.decode_s[inside] / after.mean()
     return mean(weighted)
 
 

@@ -57,20 +57,28 @@ def elasticities(
 
 @dataclass(frozen=True)
 class _Case:
-    """One mix under one policy, and how much there is of what was changed, over before."""
+    """One mix under one policy, and how much there is of what was changed, over before.
+
+    Attributes:
+        factors: As in `elasticities`.
+        ratio: What was changed, after over before.
+        ease: Objectives over what they are.
+    """
 
     curve: Curve
     demand: Demand
     factors: Array
     ratio: float = 1.0
+    ease: float = 1.0
 
     def capacity_per_s(self) -> float | None:
         """None where nothing is served in time, or more than was measured might be."""
         curve = self.curve.calibrated(self.factors)
+        objectives = _objectives(curve)[:, None, None]
+        used = np.where(objectives, curve.used / self.ease, curve.used)
         # Nothing can be interpolated up to an endless wait: the rate would jump from batch to
         # batch of the grid. The resource that has run out stands beside it, and crosses smoothly.
-        endless = np.isinf(curve.used) & _objectives(curve)[:, None, None]
-        smooth = replace(curve, used=np.where(endless, np.nan, curve.used))
+        smooth = replace(curve, used=np.where(objectives & np.isinf(used), np.nan, used))
         rate, stopped_by = capacity_of_mix(smooth, 0)
         short = largest_measured(curve, 0) < curve.replica.profile.limits.max_batch
         return None if rate == 0 or (stopped_by == MEASURED and short) else rate
@@ -100,8 +108,7 @@ def _objectives(curve: Curve) -> Array:
 
 
 def _eased(case: _Case, factor: float) -> _Case:
-    eased = np.where(_objectives(case.curve), case.factors / factor, case.factors)
-    return replace(case, factors=eased, ratio=factor)
+    return replace(case, ease=factor, ratio=factor)
 
 
 def _longer(case: _Case, factor: float, keys: tuple[str, ...]) -> _Case:
@@ -119,16 +126,18 @@ def _with_classes(demand: Demand, update: list[dict[str, Any]]) -> Demand:
 
 def _kept(case: _Case, factor: float) -> _Case | None:
     """Acceptance moved alike at every position and for every class, as a tie is sought."""
-    replica, longest = case.curve.replica, max(d.draft_tokens for d in case.curve.ranges)
+    replica, longest = case.curve.replica, case.curve.draft_lengths[-1]
     if longest == 0 or replica.drafter is None:
         return None
     tables = speculation.tables(replica.profile, replica.drafter, case.demand)
+    undrafted = [place in case.curve.undrafted for place in range(len(tables))]
     shares = [speculation.shares_of(table) for table in tables]
     decode = replica.load.shares[0] * replica.load.decode_tokens
 
     def tokens(shift: float) -> float:
         moved = [acceptance.shifted_shares(own, shift) for own in shares]
         each = np.array([acceptance.tokens_per_round(own)[longest] for own in moved])
+        each[undrafted] = 1.0
         return float(acceptance.mixed_tokens_per_round(decode, decode / each))
 
     before = tokens(0.0)

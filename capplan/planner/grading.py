@@ -10,6 +10,8 @@ from capplan.records.caveat import Caveat
 from capplan.records.profile import Profile
 
 _SEEN = ("measured", "imported")
+_FEW = 1_000
+"""Requests of which ten lie beyond the 99th percentile."""
 
 
 def purchase_grade(profiles: Sequence[Profile], stage: Stage | None) -> bool:
@@ -17,11 +19,11 @@ def purchase_grade(profiles: Sequence[Profile], stage: Stage | None) -> bool:
     return stage is not None and not _unmeasured(profiles)
 
 
-def grade(profiles: Sequence[Profile], stage: Stage | None) -> str:
+def grade(profiles: Sequence[Profile], stage: Stage | None, unsimulated: str) -> str:
     """What keeps a plan from being purchase-grade, or what it rests on."""
     missing = []
     if stage is None:
-        missing.append("percentiles are modelled, not simulated")
+        missing.append(f"percentiles are modelled, not simulated ({unsimulated})")
     if names := _unmeasured(profiles):
         missing.append(f"step times are not measured ({', '.join(names)})")
     return "; ".join(missing) or "percentiles simulated on measured step times"
@@ -58,11 +60,36 @@ def _modelled(profiles: Sequence[Profile]) -> list[Caveat]:
 def _of_pool(pool: Pool) -> list[Caveat]:
     assert pool.sized is not None
     rate = pool.sized.peak_rate_per_s / pool.sized.replicas_at_peak
-    found = hazards(pool.curve, pool.mix, rate)
+    found = hazards(pool.curve, pool.mix, rate) + _rare_classes(pool)
     if pool.doubt > 0:
         text = (
             f"from one mix of {'+'.join(pool.load.names)} to another the corrected balance erred "
-            f"by up to {pool.doubt:.0%}; every mix that this might make the peak was simulated"
+            f"by up to {pool.doubt:.0%}; mixes that this might make the peak were simulated, "
+            f"{len(pool.trials or ())} in all"
         )
         found.append(Caveat(about="other hours", text=text))
+    if pool.curve.undrafted:
+        names = ", ".join(pool.load.names[place] for place in sorted(pool.curve.undrafted))
+        text = (
+            f"{names} undrafted beside others of {'+'.join(pool.load.names)}: such steps are "
+            "modelled, read at their mean tokens a sequence between the widths that were measured"
+        )
+        found.append(Caveat(about="drafts by request", text=text))
     return found
+
+
+def _rare_classes(pool: Pool) -> list[Caveat]:
+    """Classes of which too few requests were simulated for a 99th percentile."""
+    if pool.trials is None:
+        return []
+    trial, _ = pool.trials[pool.decided_by]
+    counted = {name: int(trial.counted(place).sum()) for place, name in enumerate(pool.load.names)}
+    return [
+        Caveat(
+            about="rare class",
+            text=f"percentiles of {name} beside {'+'.join(pool.load.names)} rest on "
+            f"{count:,} simulated requests",
+        )
+        for name, count in counted.items()
+        if 0 < count < _FEW
+    ]

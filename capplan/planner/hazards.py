@@ -56,8 +56,8 @@ class _Point:
     variant: int
 
     @property
-    def query_tokens(self) -> int:
-        return self.curve.replica.variants.draft_tokens[self.variant] + 1
+    def query_tokens(self) -> float:
+        return float(self.curve.replica.query_tokens[self.mix, self.variant])
 
     @property
     def highest(self) -> tuple[float, float]:
@@ -128,7 +128,7 @@ def _prompt_share(at: _Point, max_batched_tokens: float) -> float:
                 profile,
                 replica.load,
                 replica.surfaces,
-                replica.variants,
+                replica.query_tokens,
                 batch,
                 replica.context_tokens,
             ),

@@ -1,19 +1,26 @@
 """The highest rate that keeps every objective, by simulation."""
 
+import math
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from capplan.physics.engine import Outcome
-from capplan.planner.capacity import broken, capacity_of_mix
-from capplan.planner.trial import Trial, objectives
+from capplan.planner.candidate import Candidate
+from capplan.planner.capacity import Curve, broken, capacity_of_mix
+from capplan.planner.trial import Stage, Trial, objectives, simulated
 from capplan.records.plan import Binding
 
 _TOLERANCE = 0.005
-_FAR, _NEAR, _WIDEST = 1.25, 1.03, 2.0
-"""First steps in which a search looks for both sides of the last rate, and the widest."""
+_LEAST, _WIDEST = 1.01, 2.0
+"""Bounds of the steps in which a search looks for the other side of the last rate."""
 _UNKNOWN = 0.05
 """Where the balance keeps the objectives at no rate, part of what it can serve to start from."""
+_WORTH = 1.5
+"""Times as many requests from which on a search is repeated with them."""
+_PRECISE = 0.03
+"""Half a 95 % interval of the last rate, over the rate, that is asked for where requests allow."""
 
 
 @dataclass(frozen=True)
@@ -24,28 +31,37 @@ class Found:
         rate_per_s: Nought where even a small part of what the balance serves is too much. [1/s]
         binding: The objective that breaks above it.
         outcome: Of the run at that rate; of the lowest rate tried where it is nought.
+        steepness: Elasticity of the use in the rate, around it; infinite where nothing breaks.
     """
 
     rate_per_s: float
     binding: Binding
     outcome: Outcome
+    steepness: float = math.inf
 
 
 SATURATED = Binding(kind="saturation", text="requests come faster than they can be served")
 
 
-def worst(trial: Trial, outcome: Outcome) -> tuple[float, Binding]:
-    """The objective that is used most: value over limit, and what to call it."""
-    uses = [
-        (trial.value_s(outcome, place, objective) / limit_s, place, objective)
+def uses(trial: Trial, outcome: Outcome) -> list[tuple[float, Binding]]:
+    """Every objective, the most used first: value over limit, and what to call it."""
+    found = [
+        (
+            trial.value_s(outcome, place, objective) / limit_s,
+            broken(trial.demand.classes[place].name, objective),
+        )
         for place, objective, limit_s in objectives(trial.demand)
     ]
-    use, place, objective = max(uses)
-    return use, broken(trial.demand.classes[place].name, objective)
+    return sorted(found, key=lambda one: one[0], reverse=True)
+
+
+def worst(trial: Trial, outcome: Outcome) -> tuple[float, Binding]:
+    """The objective that is used most: value over limit, and what to call it."""
+    return uses(trial, outcome)[0]
 
 
 def capacity(trial: Trial, near_per_s: float | None = None) -> Found:
-    """Highest rate that keeps every objective, by halving on its logarithm.
+    """Highest rate that keeps every objective, between one that does and one that does not.
 
     The same requests come at every rate, faster or slower, so that chance does not make the answer
     jump.
@@ -58,45 +74,120 @@ def capacity(trial: Trial, near_per_s: float | None = None) -> Found:
     # Beyond what the batch can balance at all, a run is finite only because its requests are.
     most = float(np.nanmax(trial.curve.balance_per_s[trial.mix]))
     predicted = near_per_s or capacity_of_mix(trial.curve, trial.mix)[0]
-    start = min(predicted or _UNKNOWN * most, most)
-    step = _FAR if near_per_s is None else _NEAR
-    outcome = trial.run(start)
-    use, binding = worst(trial, outcome)
-    if use <= 1:
-        kept, high = _above(trial, Found(start, SATURATED, outcome), most, step)
-    else:
-        kept, high = _below(trial, Found(start, binding, outcome), step)
-    while kept.rate_per_s > 0 and high / kept.rate_per_s > 1 + _TOLERANCE:
-        middle = float(np.sqrt(kept.rate_per_s * high))
-        outcome = trial.run(middle)
-        use, binding = worst(trial, outcome)
-        if use <= 1:
-            kept = Found(middle, kept.binding, outcome)
+    kept, broken = _both_sides(trial, min(predicted or _UNKNOWN * most, most), most)
+    if kept is None:
+        assert broken is not None
+        return Found(0.0, broken.binding, broken.outcome)
+    if broken is None:
+        return Found(kept.rate_per_s, SATURATED, kept.outcome)
+    steepness = min(max(_slope(kept, broken), 0.5), 2.0)
+    kept, broken = _closer(trial, kept, broken)
+    return Found(kept.rate_per_s, broken.binding, kept.outcome, steepness)
+
+
+def settled(
+    candidate: Candidate, curve: Curve, mix: int, stage: Stage, near_per_s: float | None = None
+) -> tuple[Trial, Found]:
+    """The last rate of as many requests as it takes for chance to move it by little.
+
+    A first search says by its own interval how many those are: where rare long prompts decide, ten
+    times as many as where the common requests do.
+
+    Args:
+        candidate: For the classes.
+        curve: The replica under its policy.
+        mix: Of the classes.
+        stage: For the fewest requests and the most.
+        near_per_s: As in `capacity`. [1/s]
+    """
+    trial = Trial.of(candidate, curve, mix, stage)
+    found = capacity(trial, near_per_s)
+    # Intervals shrink with the square root of the requests.
+    wanted = len(trial.drawn.arrival_s) * (_loose(trial, found) / _PRECISE) ** 2
+    more = min(wanted, stage.effort.most_requests)
+    if more < _WORTH * len(trial.drawn.arrival_s):
+        return trial, found
+    trial = Trial.of(candidate, curve, mix, stage, replace(stage.effort, requests=more))
+    return trial, capacity(trial, found.rate_per_s)
+
+
+def _loose(trial: Trial, found: Found) -> float:
+    """Half the interval of the last rate, over the rate: that of the objective that binds."""
+    if found.rate_per_s == 0 or found.binding.quantity is None:
+        return 0.0
+    names = [traffic.name for traffic in trial.demand.classes]
+    place = names.index(found.binding.traffic_class or "")
+    seen = simulated(trial, found.outcome, place, found.binding.quantity)
+    if seen.low is None or seen.high is None:
+        return 0.0
+    return (seen.high - seen.low) / 2 / seen.value / found.steepness
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A rate tried, and the objective that it uses most."""
+
+    rate_per_s: float
+    use: float
+    binding: Binding
+    outcome: Outcome
+
+    @classmethod
+    def of(cls, trial: Trial, rate_per_s: float) -> Self:
+        outcome = trial.run(rate_per_s)
+        return cls(rate_per_s, *worst(trial, outcome), outcome)
+
+    @property
+    def log_use(self) -> float:
+        """Of a wait without end, or none at all, only the direction says something."""
+        return math.log(min(max(self.use, 0.5), 2.0))
+
+
+def _both_sides(trial: Trial, start_per_s: float, most: float) -> tuple[_Run | None, _Run | None]:
+    """A rate that keeps the objectives and a higher one that does not; None where none is found.
+
+    The first step is as wide as the use is far from one, each later one wider in comparison: near
+    an empty replica the use hardly moves with the rate.
+    """
+    last = _Run.of(trial, start_per_s)
+    keeps = last.use <= 1
+    end = most if keeps else start_per_s * _UNKNOWN
+    power, least = 1.25, _LEAST
+    while last.rate_per_s != end:
+        step = min(max(math.exp(abs(last.log_use) * power), least), _WIDEST)
+        rate = last.rate_per_s * step if keeps else last.rate_per_s / step
+        run = _Run.of(trial, min(rate, end) if keeps else max(rate, end))
+        if (run.use <= 1) != keeps:
+            return (last, run) if keeps else (run, last)
+        last, power, least = run, power * 2, least**2
+    return (last, None) if keeps else (None, last)
+
+
+def _closer(trial: Trial, kept: _Run, broken: _Run) -> tuple[_Run, _Run]:
+    """Both sides closer together, by the Illinois form of false position on logarithms."""
+    low, high = kept.log_use, broken.log_use
+    keeps: bool | None = None
+    while not _settled(kept, broken):
+        apart = math.log(broken.rate_per_s / kept.rate_per_s)
+        # Half a tolerance below the crossing: a rate that keeps the objectives can be the answer.
+        way = -low / (high - low) - _TOLERANCE / 2 / apart
+        rate = kept.rate_per_s * math.exp(min(max(way, 0.05), 0.95) * apart)
+        run = _Run.of(trial, rate)
+        again, keeps = (run.use <= 1) is keeps, run.use <= 1
+        if keeps:
+            kept, low, high = run, run.log_use, high / (1 + again)
         else:
-            high, kept = middle, replace(kept, binding=binding)
-    return kept
+            broken, low, high = run, low / (1 + again), run.log_use
+    return kept, broken
 
 
-def _above(trial: Trial, kept: Found, most: float, step: float) -> tuple[Found, float]:
-    """Goes up in widening steps to the first rate that breaks an objective, or to the most."""
-    while kept.rate_per_s < most:
-        rate, step = min(kept.rate_per_s * step, most), min(step**2, _WIDEST)
-        outcome = trial.run(rate)
-        use, binding = worst(trial, outcome)
-        if use > 1:
-            return replace(kept, binding=binding), rate
-        kept = Found(rate, SATURATED, outcome)
-    return kept, most
+def _settled(kept: _Run, broken: _Run) -> bool:
+    """Whether the last rate is known to the tolerance: both sides, or the way up to the limit."""
+    slope = min(_slope(kept, broken), 1.0)
+    close = math.log(broken.rate_per_s / kept.rate_per_s) <= _TOLERANCE
+    return close or -kept.log_use <= _TOLERANCE * slope
 
 
-def _below(trial: Trial, broken: Found, step: float) -> tuple[Found, float]:
-    """Goes down in widening steps to the first rate that keeps them all; nought where none does."""
-    lowest = broken.rate_per_s * _UNKNOWN
-    while broken.rate_per_s > lowest:
-        rate, step = broken.rate_per_s / step, min(step**2, _WIDEST)
-        outcome = trial.run(rate)
-        use, binding = worst(trial, outcome)
-        if use <= 1:
-            return Found(rate, broken.binding, outcome), broken.rate_per_s
-        broken = Found(rate, binding, outcome)
-    return replace(broken, rate_per_s=0.0), lowest
+def _slope(kept: _Run, broken: _Run) -> float:
+    apart = math.log(broken.rate_per_s / kept.rate_per_s)
+    return (broken.log_use - kept.log_use) / apart

@@ -50,7 +50,7 @@ def _estimate(
 
 
 def felt(load: Load, place: int, objective: Objective) -> NDArray[np.bool_]:
-    """Mixes in which a class has such latencies: it sends requests, with tokens to wait for. [M]."""
+    """Mixes in which a class has such latencies: it sends requests that wait for tokens. [M]."""
     sends = load.shares[:, place] > 0
     return sends & (objective.startswith("ttft") or load.decode_tokens[place] > 0)
 
@@ -128,8 +128,7 @@ def _chunk_gap_s(replica: Replica, percentile: float) -> Array:
     mean = _mean_prompt_tokens(replica)
     # Others arrive in the same round and share the step.
     chunk = np.minimum(prompt + arrivals * mean, prefill.chunk_limit_tokens)
-    query = np.array(replica.variants.draft_tokens)[:, None] + 1
-    context = replica.context_tokens[..., None]
+    query, context = replica.query_tokens[..., None], replica.context_tokens[..., None]
     added = replica.surfaces.increment_s(replica.batch, context, query, chunk)
     added = added + chunk * _own_s_per_token(replica)
     return np.where(mixed > 1 - percentile, replica.unstretched_s + added, replica.unstretched_s)

@@ -38,8 +38,10 @@ def operating_point(
     draft_tokens = replica.variants.draft_tokens[variant]
     context = float(replica.context_tokens[mix, variant])
     decode_s = float(replica.surfaces.step_s(batch, context, 1))
-    verify_s = float(replica.surfaces.step_s(batch, context, draft_tokens + 1))
-    draft_s = float(replica.surfaces.draft_s(batch, draft_tokens))
+    query = float(replica.query_tokens[mix, variant])
+    verify_s = float(replica.surfaces.step_s(batch, context, query))
+    part = float(replica.drafting[mix, variant])
+    draft_s = float(replica.surfaces.draft_s(batch, draft_tokens, part))
     tokens = float(replica.tokens_per_round[mix, variant])
     round_s = here(replica.round_s)
     share = replica.load.shares[mix]

@@ -49,14 +49,15 @@ def _around(inside: NDArray[np.bool_], values: Array) -> Iterator[tuple[Shown, I
 def _ttft(run: Outcome, near: Indices, name: str, label: Shown) -> TtftParts:
     ttft = float(run.ttft_s[near].mean())
     queue = float(run.queue_s[near].mean())
-    alone = float(run.prefill_alone_s[near].mean())
+    # Where a chunk is cheaper beside a batch than alone, none of it is interference.
+    alone = min(float(run.prefill_alone_s[near].mean()), ttft - queue)
     return TtftParts(
         traffic_class=name,
         percentile=label,
         ttft_s=ttft,
         queue_s=queue,
         prefill_s=alone,
-        interference_s=max(ttft - queue - alone, 0.0),
+        interference_s=ttft - queue - alone,
         preempted=float((run.preemptions[near] > 0).mean()),
     )
 

@@ -1,7 +1,7 @@
 """One policy from its pools to dollars."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +11,12 @@ from capplan.planner import capacity as capacities
 from capplan.planner.break_even import break_even
 from capplan.planner.capacity import Curve
 from capplan.planner.cost import cost
-from capplan.planner.dedicated import waiting
 from capplan.planner.elasticity import elasticities
-from capplan.planner.last_rate import worst
+from capplan.planner.last_rate import uses
 from capplan.planner.operating_point import operating_point
 from capplan.planner.parts import tpot_parts, ttft_parts
 from capplan.planner.placement import placement
-from capplan.planner.pool import Pool
+from capplan.planner.pool import Pool, run
 from capplan.planner.power import power
 from capplan.planner.search import Search
 from capplan.planner.trial import Stage, simulated_latencies
@@ -39,6 +38,14 @@ class Outcome:
 
     plan: PolicyPlan
     pools: tuple[Pool, ...]
+
+
+def again(policy: str, pools: Sequence[Pool], known: Sequence[Outcome]) -> Outcome | None:
+    """What another policy was planned to, where it has the very same pools."""
+    for one in known:
+        if [id(pool) for pool in one.pools] == [id(pool) for pool in pools]:
+            return Outcome(one.plan.model_copy(update={"policy": policy}), one.pools)
+    return None
 
 
 def plan_policy(
@@ -63,7 +70,8 @@ def plan_policy(
     """
     refused = [pool for pool in pools if pool.sized is None]
     if refused:
-        return Outcome(PolicyPlan(policy=policy, infeasible=_why_not(refused[0])), ())
+        why = "; ".join(dict.fromkeys(_why_not(pool) for pool in refused))
+        return Outcome(PolicyPlan(policy=policy, infeasible=why), ())
     gpu = pools[0].candidate.replica.profile.deployment.gpu
     placed = placement([each for pool in pools for each in replicas(pool)], fleet, gpu)
     drawn = power(pools, search.demand, placed, fleet)
@@ -92,7 +100,7 @@ def _pool_plan(pool: Pool, stage: Stage | None) -> PoolPlan:
     assert sized is not None
     rate = sized.peak_rate_per_s / sized.replicas_at_peak
     demand, mix = pool.candidate.demand, pool.mix
-    if pool.trials is None:
+    if pool.trials is None or stage is None:
         point = operating_point(pool.curve, demand, pool.estimates, mix, rate)
         return PoolPlan(
             classes=pool.load.names,
@@ -102,10 +110,7 @@ def _pool_plan(pool: Pool, stage: Stage | None) -> PoolPlan:
             prefill=pool.prefill,
         )
     trial, _ = pool.trials[pool.decided_by]
-    seen = trial.run(rate)
-    if pool.prefill is not None and stage is not None:
-        arrival_s = trial.drawn.arrival_s / sized.peak_rate_per_s
-        seen = waiting(seen, arrival_s, pool.prefill.replicas_at_peak, stage.starts_s)
+    seen = run(pool, trial, rate, stage.starts_s)
     return PoolPlan(
         classes=pool.load.names,
         service=_service(pool),
@@ -147,6 +152,7 @@ def _service(pool: Pool) -> Service:
         ),
         elasticities=elasticities(pool.candidate, curve, factors, mix),
         break_even=break_even(curve, mix),
+        undrafted_classes=tuple(pool.load.names[place] for place in sorted(curve.undrafted)),
     )
 
 
@@ -169,8 +175,8 @@ def _why_not(pool: Pool) -> str:
         trial, found = next(
             (trial, found) for trial, found in pool.trials.values() if found.rate_per_s == 0
         )
-        use, binding = worst(trial, found.outcome)
-        return _missed(pool, binding, use, "almost alone, simulated,")
+        missed = [(use, one) for use, one in uses(trial, found.outcome) if use > 1]
+        return _missed(pool, missed, "almost alone, simulated,")
     mix = int(np.argmin(pool.capacity_per_s))
     _, stopped_by = capacities.capacity_of_mix(pool.curve, mix)
     binding = capacities.binding(pool.curve, mix, stopped_by)
@@ -178,18 +184,28 @@ def _why_not(pool: Pool) -> str:
         return _no_room(pool.curve, mix)
     if binding.quantity is None:
         return f"not even one request is served: {binding.text}"
-    return _missed(pool, binding, float(pool.curve.used[stopped_by, mix, 0]), "alone")
+    return _missed(pool, list(_missed_alone(pool.curve, mix)), "alone")
 
 
-def _missed(pool: Pool, binding: Binding, use: float, how: str) -> str:
-    assert binding.quantity is not None
-    demand = pool.candidate.demand
-    traffic = next(c for c in demand.classes if c.name == binding.traffic_class)
-    limit_s = traffic.objectives[binding.quantity]
-    return (
-        f"one request {how} misses {binding.text}: {use * limit_s:.4g} s against {limit_s:.4g} s; "
-        f"nearest feasible {binding.quantity}: {_rounded_up(use * limit_s)}"
-    )
+def _missed_alone(curve: Curve, mix: int) -> Iterator[tuple[float, Binding]]:
+    """Every objective that the balance says one request alone to miss, and its use."""
+    for one, used in zip(curve.constraints, curve.used[:, mix, 0], strict=True):
+        if one.binding.quantity is not None and used > 1:
+            yield float(used), one.binding
+
+
+def _missed(pool: Pool, missed: Sequence[tuple[float, Binding]], how: str) -> str:
+    limits_s = {traffic.name: traffic.objectives for traffic in pool.candidate.demand.classes}
+    found = []
+    for use, binding in missed:
+        assert binding.traffic_class is not None
+        assert binding.quantity is not None
+        limit_s = limits_s[binding.traffic_class][binding.quantity]
+        found.append(
+            f"{binding.text}: {use * limit_s:.4g} s against {limit_s:.4g} s; "
+            f"nearest feasible {binding.quantity}: {_rounded_up(use * limit_s)}"
+        )
+    return f"one request {how} misses {'; and '.join(found)}"
 
 
 def _no_room(curve: Curve, mix: int) -> str:

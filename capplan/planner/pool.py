@@ -5,15 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from capplan.errors import InfeasibleError
+from capplan.physics.engine import Outcome, Starts
 from capplan.physics.surface import Array
 from capplan.planner import capacity as capacities
 from capplan.planner.calibration import Calibration, corrected
 from capplan.planner.candidate import Candidate, same_engine
 from capplan.planner.capacity import Curve
 from capplan.planner.choices import Choice
-from capplan.planner.dedicated import prefill_pool
+from capplan.planner.dedicated import prefill_pool, waiting
 from capplan.planner.dedicated_screen import screened_prefill_pool
-from capplan.planner.last_rate import Found, capacity
+from capplan.planner.last_rate import Found, settled
 from capplan.planner.latencies import Estimates
 from capplan.planner.load import Load
 from capplan.planner.sizing import sizing, unrounded
@@ -22,7 +23,9 @@ from capplan.records.fleet import Rules
 from capplan.records.plan import Binding, Demand, PrefillPool, Sizing
 
 _DOUBT = 0.10
-"""Error of the corrected curve from mix to mix that is allowed for until one is seen."""
+"""Error of the corrected curve from mix to mix that is allowed for until enough are seen."""
+_ENOUGH = 3
+"""Simulated mixes from which on twice the largest error seen is allowed for instead."""
 _ALIKE = 0.02
 """Mixes that differ in fewer of their requests are not simulated apart."""
 _MOST = 6
@@ -82,6 +85,23 @@ class Pool:
         return int(self.load.mix_of_interval[self.sized.peak_interval])
 
 
+def run(one: Pool, trial: Trial, rate_per_s: float, starts_s: Starts) -> Outcome:
+    """A replica at a rate, with what its requests wait for the pool's engines for prompts.
+
+    Args:
+        one: The pool, sized.
+        trial: Of its replica.
+        rate_per_s: At each of the replicas that the peak needs. [1/s]
+        starts_s: When services start.
+    """
+    seen = trial.run(rate_per_s)
+    if one.prefill is None:
+        return seen
+    assert one.sized is not None
+    arrival_s = trial.drawn.arrival_s / (rate_per_s * one.sized.replicas_at_peak)
+    return waiting(seen, arrival_s, one.prefill.replicas_at_peak, starts_s)
+
+
 def pool(choice: Choice, demand: Demand, rules: Rules, stage: Stage | None) -> Pool:
     """Sizes a pool.
 
@@ -138,9 +158,8 @@ def _simulated(candidate: Candidate, curve: Curve, rules: Rules, stage: Stage) -
     calibration: Calibration | None = None
     trials: dict[int, tuple[Trial, Found]] = {}
     while (mix := _next(load, by_mix, minute, rules, trials, calibration, doubt)) is not None:
-        trial = Trial.of(candidate, curve, mix, stage)
-        found = capacity(trial, None if calibration is None else float(by_mix[mix]))
-        trials[mix] = trial, found
+        near = None if calibration is None else float(by_mix[mix])
+        trial, found = trials[mix] = settled(candidate, curve, mix, stage, near)
         if found.rate_per_s == 0:
             return Pool(candidate, curve, by_mix * 0, found.binding, None, None, trials)
         if calibration is None:
@@ -173,7 +192,8 @@ def _next(
         return None
     apart = calibration.distance(load.shares)[load.mix_of_interval] > _ALIKE
     decided = max(needed[~apart], default=0.0)
-    might = needed * (1 + max(doubt, _DOUBT)) >= decided
+    allowed = 2 * doubt if len(trials) >= _ENOUGH else max(doubt, _DOUBT)
+    might = needed * (1 + allowed) >= decided
     return next((int(load.mix_of_interval[i]) for i in order if apart[i] and might[i]), None)
 
 

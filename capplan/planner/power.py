@@ -127,7 +127,7 @@ def _step_w(curve: Curve) -> Array:
     return power.at(
         power.clamped(0, replica.batch),
         power.clamped(1, replica.context_tokens[:, curve.variant]),
-        np.array(replica.variants.draft_tokens)[curve.variant] + 1,
+        replica.query_tokens[:, curve.variant],
     )
 
 

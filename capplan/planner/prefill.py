@@ -12,7 +12,6 @@ import numpy as np
 from capplan.physics import lengths
 from capplan.physics.surface import Array
 from capplan.planner.load import Load
-from capplan.planner.speculation import Variants
 from capplan.planner.surfaces import Surfaces
 from capplan.records.profile import Profile
 
@@ -50,7 +49,7 @@ class Prefill:
         profile: Profile,
         load: Load,
         surfaces: Surfaces,
-        variants: Variants,
+        query_tokens: Array,
         batch: Array,
         context_tokens: Array,
     ) -> Self:
@@ -60,13 +59,13 @@ class Prefill:
             profile: For its token budget.
             load: The prompts.
             surfaces: The profile's times.
-            variants: Draft lengths.
+            query_tokens: That a step processes for a decoding sequence, mean. [mixes, V]
             batch: The grid. [B]
             context_tokens: Mean context of decoding sequences. [mixes, V]
         """
-        query = np.array(variants.draft_tokens)[:, None] + 1
-        # The increment hardly knows the decoding context: the mean over mixes stands for all.
-        context = context_tokens.mean(axis=0)[:, None]
+        # The increment hardly knows the decoding context: the mean over mixes stands for all. So it
+        # does for the tokens where classes draft beside others that do not.
+        query, context = (of.mean(axis=0)[:, None] for of in (query_tokens, context_tokens))
         limit = _chunk_limit(profile, surfaces, query, batch)
         full_s = surfaces.increment_s(batch, context, query, limit)
         prompt = load.prefill_tokens

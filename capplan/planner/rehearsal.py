@@ -3,6 +3,7 @@
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capplan.physics import acceptance, lengths
 from capplan.physics.engine import Engine, Indices, Requests
@@ -10,6 +11,7 @@ from capplan.physics.roots import crossing
 from capplan.physics.surface import Array
 from capplan.planner.candidate import Candidate
 from capplan.planner.capacity import Curve, largest_measured
+from capplan.planner.rounds import Rounds, variants_that_run
 from capplan.planner.speculation import shares_of, tables
 from capplan.planner.surfaces import Surfaces
 from capplan.records.profile import Acceptance
@@ -25,59 +27,28 @@ def engine(curve: Curve, mix: int) -> Engine:
 
     Args:
         curve: The replica under its policy.
-        mix: The mix of classes, for the context at which chunks are read.
+        mix: The mix of classes, for the tokens of a step and the context at which chunks are read.
     """
     replica, surfaces = curve.replica, curve.replica.surfaces
-    drafts = sorted({draft.draft_tokens for draft in curve.ranges})
     largest = min(largest_measured(curve, mix), replica.profile.limits.max_batch)
-    context = _known_contexts(curve, largest, drafts)
-    step = np.zeros((len(drafts), largest + 1, len(context)))
-    draft_s = np.zeros((len(drafts), largest + 1))
-    tokens = _chunk_tokens(surfaces)
-    chunk = np.zeros((len(drafts), largest + 1, len(tokens)))
-    for place, draft_tokens in enumerate(drafts):
-        step[place], draft_s[place] = _steps(curve, largest, context, draft_tokens)
-        chunk[place] = _chunks(curve, mix, largest, draft_tokens)
+    rounds = Rounds.of(curve, mix, largest)
+    running = variants_that_run(curve)
     cached_tokens, own_s = surfaces.own_knots()
     return Engine(
-        draft_tokens=np.array(drafts, dtype=np.int64),
-        variant_by_batch=_variant_by_batch(curve, drafts, largest),
-        context_tokens=context,
-        step_s=step,
-        draft_s=draft_s,
-        chunk_tokens=tokens,
-        chunk_s=chunk,
+        draft_tokens=np.array(replica.variants.draft_tokens, dtype=np.int64)[running],
+        variant_by_batch=_variant_by_batch(curve, largest),
+        context_tokens=rounds.context_tokens,
+        step_s=rounds.step_s,
+        draft_s=rounds.draft_s,
+        chunk_tokens=_chunk_tokens(surfaces),
+        chunk_s=np.array([_chunks(curve, mix, largest, variant) for variant in running]),
         own_tokens=surfaces.prefill.axes[0],
         own_cached_tokens=cached_tokens,
         own_s=own_s,
         max_batched_tokens=replica.profile.limits.max_batched_tokens,
         cache_tokens=float(replica.cache_tokens[int(curve.variant[-1])]),
+        saved_s=rounds.saved_s,
     )
-
-
-def _known_contexts(curve: Curve, largest: int, drafts: list[int]) -> Array:
-    """Contexts at which the largest batch was measured with every draft length that runs."""
-    step = curve.replica.surfaces.step
-    axis = step.axes[1]
-    known = [
-        context
-        for context in axis
-        if all(np.isfinite(step.at(step.clamped(0, largest), context, d + 1)) for d in drafts)
-    ]
-    return np.array(known)
-
-
-def _steps(curve: Curve, largest: int, context: Array, draft_tokens: int) -> tuple[Array, Array]:
-    """Rounds and the drafting in them, by batch and context. [N + 1, C], [N + 1]."""
-    replica = curve.replica
-    batch = np.arange(1, largest + 1)
-    step = np.zeros((largest + 1, len(context)))
-    draft_s = np.zeros(largest + 1)
-    step[1:] = replica.surfaces.step_s(batch[:, None], context, draft_tokens + 1)
-    draft_s[1:] = replica.surfaces.draft_s(batch, draft_tokens)
-    if draft_tokens == 0 and curve.loaded and replica.drafter is not None:
-        step *= 1 + replica.profile.drafters[replica.drafter].loaded_idle_overhead
-    return step + draft_s[:, None], draft_s
 
 
 def _chunk_tokens(surfaces: Surfaces) -> Array:
@@ -85,24 +56,25 @@ def _chunk_tokens(surfaces: Surfaces) -> Array:
     return np.union1d(surfaces.increment.axes[3], [1.0])
 
 
-def _chunks(curve: Curve, mix: int, largest: int, draft_tokens: int) -> Array:
+def _chunks(curve: Curve, mix: int, largest: int, variant: int) -> Array:
     """What prefill chunks add to a step, and at batch 0 what they take alone. [N + 1, P]."""
     surfaces = curve.replica.surfaces
     tokens = _chunk_tokens(surfaces)
     context = float(curve.replica.context_tokens[mix].mean())
+    query = float(curve.replica.query_tokens[mix, variant])
     batch = np.arange(1, largest + 1)[:, None]
     added = np.zeros((largest + 1, len(tokens)))
-    added[1:] = surfaces.increment_s(batch, context, draft_tokens + 1, tokens)
+    added[1:] = surfaces.increment_s(batch, context, query, tokens)
     base = surfaces.prefill.axes[1][0]
     alone = surfaces.prefill.at(surfaces.prefill.clamped(0, tokens, above=True), base)
     # The engine that decodes nothing is no slower than the one that decodes one sequence.
-    one = surfaces.step_s(1, context, draft_tokens + 1) + added[1]
+    one = surfaces.step_s(1, context, query) + added[1]
     added[0] = np.where(tokens > 0, np.minimum(alone, one), 0.0)
     return added
 
 
-def _variant_by_batch(curve: Curve, drafts: list[int], largest: int) -> Indices:
-    variant = np.zeros(largest + 1, dtype=np.int64)
+def _variant_by_batch(curve: Curve, largest: int) -> Indices:
+    variant, drafts = np.zeros(largest + 1, dtype=np.int64), curve.draft_lengths
     for draft in curve.ranges:
         variant[draft.from_batch : draft.to_batch + 1] = drafts.index(draft.draft_tokens)
     variant[0] = variant[min(1, largest)]
@@ -119,6 +91,8 @@ def requests(candidate: Candidate, curve: Curve, mix: int, arrival_s: Array, see
         arrival_s: Arrival times in mean gaps. [requests]
         seed: Of the draws.
     """
+    from scipy.special import ndtri  # a tenth of a second, which the balance alone need not pay
+
     rng = np.random.default_rng(seed)
     shares = curve.replica.load.shares[mix]
     traffic_class = _classes(shares, len(arrival_s), rng)
@@ -132,9 +106,9 @@ def requests(candidate: Candidate, curve: Curve, mix: int, arrival_s: Array, see
         output[here] = np.rint(_drawn(np.array(traffic.output_tokens), _strata(len(here), rng)))
         stratum[here] = (_strata(len(here), rng) * _STRATA).astype(np.int64)
         fresh[here] = np.maximum(prompt[here] * (1 - traffic.prefix_reuse), 1.0)
-    drafts = sorted({draft.draft_tokens for draft in curve.ranges})
-    tokens, second = _kinds(candidate, curve, drafts)
-    group, group_tokens = _grouped(tokens, shares)
+    tokens, second = _kinds(candidate, curve)
+    undrafted = [place in curve.undrafted for place in range(len(shares))]
+    group, group_tokens = _grouped(tokens, shares, np.repeat(undrafted, _STRATA))
     return Requests(
         arrival_s=arrival_s,
         prefill_tokens=fresh,
@@ -142,11 +116,12 @@ def requests(candidate: Candidate, curve: Curve, mix: int, arrival_s: Array, see
         output_tokens=np.maximum(output, 1.0),
         traffic_class=traffic_class,
         kind=traffic_class * _STRATA + stratum,
-        noise=np.array([NormalDist().inv_cdf(u) for u in _strata(len(arrival_s), rng)]),
+        noise=ndtri(_strata(len(arrival_s), rng)),
         tokens_per_round=tokens,
         second_moment=second,
         group=group,
         group_tokens=group_tokens,
+        undrafted_group=_GROUPS if curve.undrafted else -1,
     )
 
 
@@ -171,13 +146,17 @@ def _drawn(nodes: Array, uniform: Array) -> Array:
     return found * (mean / found.mean()) if len(found) else found
 
 
-def _kinds(candidate: Candidate, curve: Curve, drafts: list[int]) -> tuple[Array, Array]:
+def _kinds(candidate: Candidate, curve: Curve) -> tuple[Array, Array]:
     """Mean and mean square of a round's tokens, by kind and variant. [J · strata, V]."""
-    demand, replica = candidate.demand, curve.replica
-    plain = np.ones((len(demand.classes) * _STRATA, len(drafts)))
+    demand, replica, drafts = candidate.demand, curve.replica, curve.draft_lengths
+    plain = np.ones((_STRATA, len(drafts)))
     if replica.drafter is None or not curve.loaded:
-        return plain, plain.copy()
-    rows = [_spread(table, drafts) for table in tables(replica.profile, replica.drafter, demand)]
+        whole = np.tile(plain, (len(demand.classes), 1))
+        return whole, whole.copy()
+    rows = [
+        (plain, plain) if place in curve.undrafted else _spread(table, drafts)
+        for place, table in enumerate(tables(replica.profile, replica.drafter, demand))
+    ]
     means = np.concatenate([mean for mean, _ in rows])
     return means, np.concatenate([square for _, square in rows])
 
@@ -207,17 +186,21 @@ def _spread(table: Acceptance, drafts: list[int]) -> tuple[Array, Array]:
     return means, variances + means**2
 
 
-def _grouped(tokens: Array, shares: Array) -> tuple[Indices, Array]:
-    """Kinds sorted into clocks by their tokens per round, each clock moving by its kinds' mean."""
+def _grouped(tokens: Array, shares: Array, undrafted: NDArray[np.bool_]) -> tuple[Indices, Array]:
+    """Kinds sorted into clocks by their tokens per round, each clock moving by its kinds' mean.
+
+    Those that go without drafts have a clock of their own, the last.
+    """
     order = np.argsort(tokens[:, -1], kind="stable")
-    if tokens[order[0], -1] == tokens[order[-1], -1]:
+    if tokens[order[0], -1] == tokens[order[-1], -1] and not undrafted.any():
         return np.zeros(len(tokens), dtype=np.int64), tokens[:1].copy()
-    weight = np.repeat(shares, _STRATA)[order]
-    middle = (np.cumsum(weight) - weight / 2) / weight.sum()
+    weight = np.where(undrafted, 0.0, np.repeat(shares, _STRATA))[order]
+    middle = (np.cumsum(weight) - weight / 2) / max(weight.sum(), 1e-12)
     group = np.zeros(len(tokens), dtype=np.int64)
     group[order] = np.minimum((middle * _GROUPS).astype(np.int64), _GROUPS - 1)
+    group[undrafted] = _GROUPS
     moved = [
         tokens[group == one].mean(axis=0) if (group == one).any() else tokens.mean(axis=0)
-        for one in range(_GROUPS)
+        for one in range(_GROUPS + int(undrafted.any()))
     ]
     return group, np.array(moved)

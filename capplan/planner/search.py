@@ -1,16 +1,16 @@
 """Which classes share replicas, and how each pool is served: a screen, then simulation."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
-from capplan.planner.candidate import Candidate
+from capplan.planner.candidate import Candidate, in_part
 from capplan.planner.choices import Choice, best, choices
 from capplan.planner.demand import busiest_intervals, of_classes
 from capplan.planner.handover import Handover
-from capplan.planner.last_rate import capacity
+from capplan.planner.last_rate import capacity, worst
 from capplan.planner.pool import Pool, pool
 from capplan.planner.sizing import whole
 from capplan.planner.trial import QUICK, Stage, Trial
@@ -60,10 +60,10 @@ class Search:
 
     def best(self, policy: str) -> list[tuple[Classes, Choice]]:
         """The pools that need fewest GPUs, and how each is served; empty where no way exists."""
-        partitions = self._partitions()
-        if not self._ways(partitions[0][0], policy):
+        possible = self._partitions()
+        if not self._ways(possible[0][0], policy):
             return []
-        ranked = sorted(partitions, key=lambda blocks: self._screened(blocks, policy))
+        ranked = sorted(possible, key=lambda blocks: self._screened(blocks, policy))
         if self.stage is None:
             return [(block, self._leader(block, policy)) for block in ranked[0]]
         tried = ranked[:_SIMULATED]
@@ -87,7 +87,7 @@ class Search:
         silent = tuple(p for p in range(len(self.demand.classes)) if p not in asking)
         return [
             [tuple(sorted(first + silent)), *others]
-            for first, *others in _partitions(asking, self.pooling)
+            for first, *others in partitions(asking, self.pooling)
         ]
 
     def _ways(self, block: Classes, policy: str) -> list[Choice]:
@@ -99,10 +99,11 @@ class Search:
     def _solved(self, block: Classes) -> list[Candidate]:
         if block not in self._candidates:
             demand = busiest_intervals(of_classes(self.demand, block))
-            self._candidates[block] = [
+            whole = [
                 Candidate.of(profile, drafter, demand, handover=handover)
                 for profile, drafter, handover in self.deployments
             ]
+            self._candidates[block] = [one for each in whole for one in (each, *in_part(each))]
         return self._candidates[block]
 
     def _leader(self, block: Classes, policy: str) -> Choice:
@@ -136,11 +137,14 @@ class Search:
         if way.key in known:
             return
         trial = Trial.of(way.candidate, way.curve, way.mix, self.stage, QUICK)
-        rate = capacity(trial).rate_per_s
+        found = capacity(trial)
+        if found.rate_per_s == 0:
+            known[way.key] = replace(way, alone=worst(trial, found.outcome)[0]), np.inf
+            return
         load = way.candidate.replica.load
         here = float(load.rate_per_s[load.mix_of_interval == way.mix].max())
         asked = here * self.demand.peak_minute_over_mean / (1 - self.rules.headroom)
-        known[way.key] = way, asked / rate if rate > 0 else np.inf
+        known[way.key] = way, asked / found.rate_per_s
 
     def _total(self, pools: list[tuple[Choice, float]]) -> tuple[float, int, float]:
         """GPUs of whole replicas with their spares; then fewer pools; then GPUs unrounded."""
@@ -155,17 +159,24 @@ class Search:
         return way.gpus(count) + prefill * way.gpus_per_replica
 
 
-def _partitions(classes: Classes, pooling: Pooling) -> Iterator[list[Classes]]:
-    """Ways to part classes into pools, all together first."""
-    yield [classes]
-    if pooling == "shared" or len(classes) == 1:
-        return
-    if pooling == "auto" and len(classes) <= _ENUMERATED:
-        yield from (blocks for blocks in _all(classes) if 1 < len(blocks) < len(classes))
-    elif pooling == "auto":
+def partitions(classes: Classes, pooling: Pooling) -> Iterator[list[Classes]]:
+    """Ways to part classes into pools, each once; all together first, if that is one of them.
+
+    Every way of a few classes; of more, each alone beside the rest, and all apart.
+    """
+    together: list[Classes] = [classes]
+    apart: list[Classes] = [(place,) for place in classes]
+    if pooling == "separate" or len(classes) == 1:
+        yield apart
+    elif pooling == "shared":
+        yield together
+    elif len(classes) <= _ENUMERATED:
+        yield from sorted(_all(classes), key=len)
+    else:
+        yield together
         for place in classes:
             yield [(place,), tuple(other for other in classes if other != place)]
-    yield [(place,) for place in classes]
+        yield apart
 
 
 def _all(classes: Classes) -> Iterator[list[Classes]]:

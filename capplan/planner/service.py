@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from capplan.physics import acceptance, drafting, equilibrium, memory
+from capplan.physics import acceptance, equilibrium, memory
 from capplan.physics.surface import Array
 from capplan.planner.load import Load
 from capplan.planner.prefill import Prefill
@@ -35,6 +35,7 @@ class Replica:
     Attributes:
         batch: The grid. [B]
         context_tokens: Mean context of decoding sequences. [M, V]
+        drafting: Part of them whose classes take drafts. [M, V]
         tokens_per_round: Mean over the mix. [M, V]
         unstretched_s: A round without prefill. [M, V, B]
         rate_per_s: Requests that keep the batch in balance; NaN where nothing was measured. Same.
@@ -52,6 +53,7 @@ class Replica:
     prefill: Prefill
     batch: Array
     context_tokens: Array
+    drafting: Array
     tokens_per_round: Array
     unstretched_s: Array
     rate_per_s: Array
@@ -59,6 +61,11 @@ class Replica:
     cache_tokens: Array
     held_tokens: Array
     memory_limit: Array
+
+    @property
+    def room_tokens(self) -> float:
+        """What the cache holds of one request alone, whatever it drafts."""
+        return float((self.cache_tokens - np.array(self.variants.draft_tokens)).min())
 
     @classmethod
     def of(
@@ -72,14 +79,17 @@ class Replica:
         """Solves the replica at every batch of the grid."""
         by_class = load.decode_tokens / variants.tokens_per_round
         rounds = np.maximum(load.shares @ by_class.T, _FEWEST_ROUNDS)
-        context, variance = _resident(load, by_class)
+        running = _Running.of(load, by_class, variants)
+        context, query = running.context_tokens, running.query_tokens
+        overhead = profile.drafters[drafter].loaded_idle_overhead if drafter else 0.0
         one = np.ones(1)
-        first = _round_s(profile, drafter, surfaces, variants, one, context)[..., 0]
-        prompt = Prefill.of(profile, load, surfaces, variants, one, context)
-        cache, held = _cache_tokens(profile, drafter, variants), _held(profile, variants, context)
+        first = _round_s(surfaces, variants, overhead, running, one)[..., 0]
+        prompt = Prefill.of(profile, load, surfaces, query, one, context)
+        cache = _cache_tokens(profile, drafter, variants)
+        held = _held(profile, query, context)
         batch = _grid(surfaces, rounds * first, prompt.engine_s(load.shares)[..., 0])
-        unstretched = _round_s(profile, drafter, surfaces, variants, batch, context)
-        prefill = Prefill.of(profile, load, surfaces, variants, batch, context)
+        unstretched = _round_s(surfaces, variants, overhead, running, batch)
+        prefill = Prefill.of(profile, load, surfaces, query, batch, context)
         prefill_s = prefill.engine_s(load.shares)
         rate = equilibrium.rate_per_s(batch, rounds[..., None], unstretched, prefill_s)
         return cls(
@@ -91,6 +101,7 @@ class Replica:
             prefill=prefill,
             batch=batch,
             context_tokens=context,
+            drafting=running.drafting,
             tokens_per_round=acceptance.mixed_tokens_per_round(
                 (load.shares * load.decode_tokens)[:, None, :],
                 load.shares[:, None, :] * by_class,
@@ -99,9 +110,14 @@ class Replica:
             rate_per_s=rate,
             round_s=equilibrium.stretched_round_s(unstretched, rate, prefill_s),
             cache_tokens=cache,
-            held_tokens=memory.held_by_one(held, variance),
-            memory_limit=memory.batch_that_fits(cache, held, variance),
+            held_tokens=memory.held_by_one(held, running.context_variance),
+            memory_limit=memory.batch_that_fits(cache, held, running.context_variance),
         )
+
+    @property
+    def query_tokens(self) -> Array:
+        """Tokens that a step processes for a decoding sequence, mean. [M, V]."""
+        return _query_tokens(self.variants, self.drafting)
 
 
 def _grid(surfaces: Surfaces, decode_s: Array, prefill_s: Array) -> Array:
@@ -124,37 +140,59 @@ def _grid(surfaces: Surfaces, decode_s: Array, prefill_s: Array) -> Array:
     return np.unique(np.concatenate([alone[:-1], [1.0], spread[spread > 1], measured]))
 
 
-def _resident(load: Load, rounds_by_class: Array) -> tuple[Array, Array]:
-    """Context of the sequences found decoding: classes weigh by the rounds they stay. [M, V]."""
-    stay = load.shares[:, None, :] * rounds_by_class
-    total = stay.sum(axis=-1, keepdims=True)
-    # Where nobody decodes (answers of one token) sequences weigh by their number.
-    weight = np.where(total > 0, stay, load.shares[:, None, :]) / np.where(total > 0, total, 1.0)
-    mean = weight @ load.resident_tokens
-    second = weight @ (load.resident_variance + load.resident_tokens**2)
-    return mean, np.maximum(second - mean**2, 0.0)
+@dataclass(frozen=True)
+class _Running:
+    """Sequences found decoding: classes weigh by the rounds they stay. Each [M, V].
+
+    Attributes:
+        context_tokens: Mean.
+        context_variance: Of the same.
+        drafting: Part whose classes take drafts.
+        query_tokens: Of a step for each of them, mean.
+    """
+
+    context_tokens: Array
+    context_variance: Array
+    drafting: Array
+    query_tokens: Array
+
+    @classmethod
+    def of(cls, load: Load, rounds_by_class: Array, variants: Variants) -> Self:
+        """From the rounds that each class needs. [V, J]."""
+        stay = load.shares[:, None, :] * rounds_by_class
+        # Where nobody decodes (answers of one token) sequences weigh by their number.
+        decodes = stay.sum(axis=-1, keepdims=True) > 0
+        stay = np.where(decodes, stay, load.shares[:, None, :])
+        total = stay.sum(axis=-1, keepdims=True)
+        weight = stay / total
+        mean = weight @ load.resident_tokens
+        second = weight @ (load.resident_variance + load.resident_tokens**2)
+        drafts = [place not in variants.undrafted for place in range(stay.shape[-1])]
+        part = np.where(drafts, stay, 0.0).sum(axis=-1) / total[..., 0]
+        variance = np.maximum(second - mean**2, 0.0)
+        return cls(mean, variance, part, _query_tokens(variants, part))
+
+
+def _query_tokens(variants: Variants, part: Array) -> Array:
+    return np.asarray(1 + np.array(variants.draft_tokens) * part)
 
 
 def _round_s(
-    profile: Profile,
-    drafter: str | None,
-    surfaces: Surfaces,
-    variants: Variants,
-    batch: Array,
-    context_tokens: Array,
+    surfaces: Surfaces, variants: Variants, overhead: float, running: _Running, batch: Array
 ) -> Array:
     """A round without prefill, by mix, variant and batch. [M, V, B]."""
-    times = []
-    for place, (draft_tokens, loaded) in enumerate(
-        zip(variants.draft_tokens, variants.loaded, strict=True)
-    ):
-        step = surfaces.step_s(batch, context_tokens[:, place, None], draft_tokens + 1)
-        if draft_tokens > 0:
-            step = drafting.round_s(step, surfaces.draft_s(batch, draft_tokens))
-        elif loaded and drafter is not None:
-            overhead = profile.drafters[drafter].loaded_idle_overhead
-            step = drafting.plain_step_with_drafter_s(step, overhead)
-        times.append(step)
+    times = [
+        surfaces.round_s(
+            batch,
+            running.context_tokens[:, place, None],
+            draft_tokens,
+            running.drafting[:, place, None],
+            overhead if loaded else 0.0,
+        )
+        for place, (draft_tokens, loaded) in enumerate(
+            zip(variants.draft_tokens, variants.loaded, strict=True)
+        )
+    ]
     return np.stack(times, axis=1)
 
 
@@ -163,7 +201,7 @@ def _cache_tokens(profile: Profile, drafter: str | None, variants: Variants) -> 
     capacity = np.full(len(variants.draft_tokens), profile.memory.kv_capacity_tokens)
     if drafter is not None:
         cost = profile.drafters[drafter]
-        capacity[1:] = memory.kv_tokens_beside_drafter(
+        capacity[np.array(variants.loaded)] = memory.kv_tokens_beside_drafter(
             profile.memory.kv_capacity_tokens,
             profile.model.kv_bytes_per_token,
             cost.memory_bytes,
@@ -172,9 +210,8 @@ def _cache_tokens(profile: Profile, drafter: str | None, variants: Variants) -> 
     return capacity
 
 
-def _held(profile: Profile, variants: Variants, context_tokens: Array) -> Array:
+def _held(profile: Profile, query_tokens: Array, context_tokens: Array) -> Array:
     """Tokens' worth of cache of a sequence: context, look-ahead slots, state. [M, V]."""
-    look_ahead = np.array(variants.draft_tokens)
     state = profile.memory.state_bytes_per_sequence / profile.model.kv_bytes_per_token
     # A verification step keeps a checkpoint of the state for each of its tokens.
-    return np.asarray(context_tokens + look_ahead + state * (look_ahead + 1))
+    return np.asarray(context_tokens + (query_tokens - 1) + state * query_tokens)

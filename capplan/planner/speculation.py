@@ -18,11 +18,13 @@ from capplan.records.profile import Acceptance, Drafter, Profile
 
 _Z01 = NormalDist().inv_cdf(0.01)
 _Z10 = NormalDist().inv_cdf(0.10)
+_PLAIN = np.array([[1.0], [1.0], [1.0], [0.0]])
+"""Mean, unlucky and cautious tokens a round, and their variance, where nothing is drafted."""
 
 
 @dataclass(frozen=True)
 class Variants:
-    """The ways in which a round may run; the first is plain with no drafter loaded.
+    """The ways in which a round may run; of all of them the first is plain, no drafter loaded.
 
     Attributes:
         draft_tokens: By variant. [variants]
@@ -31,6 +33,7 @@ class Variants:
         unlucky_tokens_per_round: Of the request at the 1st percentile of acceptance. Same shape.
         cautious_tokens_per_round: Of the request at the 10th. Same shape.
         variance: Of the tokens of one round. Same shape.
+        undrafted: Places of classes that go without drafts where others draft.
     """
 
     draft_tokens: tuple[int, ...]
@@ -39,6 +42,7 @@ class Variants:
     unlucky_tokens_per_round: Array
     cautious_tokens_per_round: Array
     variance: Array
+    undrafted: frozenset[int] = frozenset()
 
     @classmethod
     def of(
@@ -48,39 +52,53 @@ class Variants:
         demand: Demand,
         surfaces: Surfaces,
         only: frozenset[int] | None = None,
+        undrafted: frozenset[int] = frozenset(),
     ) -> Self:
-        """Draft lengths that the profile covers for every class, nought included.
+        """Draft lengths that the profile covers for every class that drafts, nought included.
 
         Args:
             profile: For its acceptance.
             drafter: One of its drafters, or none.
             demand: The classes.
             surfaces: What was measured.
-            only: The lengths to look at; None for all.
+            only: The lengths to look at, with the drafter loaded; None for all, and for plain
+                without it.
+            undrafted: Places of classes that go without drafts; not of all.
 
         Raises:
-            InputError: A class names no acceptance that the profile or the forecast knows.
+            InputError: A class names no acceptance that the profile or the forecast knows, or a
+                length in `only` is not covered.
         """
         if drafter is None:
             ones = np.ones((1, len(demand.classes)))
             return cls((0,), (False,), ones, ones, ones, np.zeros_like(ones))
         found = tables(profile, drafter, demand)
-        lengths = _draft_lengths(profile.drafters[drafter], found, surfaces)
+        drafting = [table for place, table in enumerate(found) if place not in undrafted]
+        lengths = _draft_lengths(profile.drafters[drafter], drafting, surfaces)
         if lengths == [0]:
             raise InputError([_unverified(profile, drafter)])
-        lengths = [length for length in lengths if only is None or length in only]
-        yields = np.array([_yields(table)[:, lengths] for table in found])
-        plain = np.broadcast_to([[1.0], [1.0], [1.0], [0.0]], (len(found), 4, 1))
-        mean, unlucky, cautious, variance = np.concatenate([plain, yields], axis=2).transpose(
-            1, 2, 0
-        )
+        if only is not None:
+            _check_covered(profile, only - set(lengths))
+            lengths = sorted(only)
+        yields = np.tile(_PLAIN, (len(found), 1, 1 + len(lengths)))
+        for place, table in enumerate(found):
+            if place not in undrafted:
+                yields[place, :, 1:] = _yields(table)[:, lengths]
+        mean, unlucky, cautious, variance = yields.transpose(1, 2, 0)
+        first = 0 if only is None else 1
         return cls(
-            (0, *lengths), (False, *[True] * len(lengths)), mean, unlucky, cautious, variance
+            (0, *lengths)[first:],
+            (False, *[True] * len(lengths))[first:],
+            mean[first:],
+            unlucky[first:],
+            cautious[first:],
+            variance[first:],
+            undrafted,
         )
 
     def index(self, draft_tokens: int) -> int:
         """The variant that drafts this many tokens, with the drafter loaded."""
-        return self.draft_tokens.index(draft_tokens, 1)
+        return self.draft_tokens.index(draft_tokens, self.loaded.index(True))
 
 
 def _yields(table: Acceptance) -> Array:
@@ -163,6 +181,13 @@ def _unknown(profile: Profile, drafter: str, demand: Demand, place: int) -> Comp
         found=found,
         remedy=f"name one of them, give the class acceptance for {drafter}, or plan --policy plain",
     )
+
+
+def _check_covered(profile: Profile, missing: frozenset[int]) -> None:
+    if missing:
+        rule = "must cover draft lengths that are planned with"
+        found = f"no {', '.join(map(str, sorted(missing)))}"
+        raise InputError([Complaint(f"profile {profile.name}", "drafters", rule, found)])
 
 
 def _unverified(profile: Profile, drafter: str) -> Complaint:

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from capplan.physics import drafting
 from capplan.physics.surface import Array, Surface
 from capplan.records.profile import Drafter, Profile
 
@@ -21,6 +22,7 @@ class Surfaces:
         increment: What a prefill chunk adds to a step, over batch, context_tokens, query_tokens,
             prefill_tokens; nought without a chunk. [s]
         prefill: A chunk alone, over tokens, cached_tokens. [s]
+        own: What it takes longer for the prompt's own cached_tokens, over the same. [s]
         prefill_power: Mean watts of one GPU over the same; None where no chunk has them. [W]
         draft: Drafting of a round, over batch, draft_tokens; None without a drafter. [s]
     """
@@ -29,6 +31,7 @@ class Surfaces:
     power: Surface | None
     increment: Surface
     prefill: Surface
+    own: Surface
     prefill_power: Surface | None
     draft: Surface | None
 
@@ -40,11 +43,13 @@ class Surfaces:
         step = Surface.of_rows(places, [cell.step_s for cell in cells])
         chunks = profile.prefill.rows
         pieces = [(chunk.tokens, chunk.cached_tokens) for chunk in chunks]
+        prefill = Surface.of_rows(pieces, [chunk.step_s for chunk in chunks])
         return cls(
             step=step,
             power=_power(places, [cell.power_w for cell in cells]),
             increment=_increment(profile, step),
-            prefill=Surface.of_rows(pieces, [chunk.step_s for chunk in chunks]),
+            prefill=prefill,
+            own=Surface(prefill.axes, prefill.values - prefill.values[:, :1]),
             prefill_power=_power(pieces, [chunk.power_w for chunk in chunks]),
             draft=None if drafter is None else _draft(drafter),
         )
@@ -84,10 +89,9 @@ class Surfaces:
             chunk_tokens: Size of the chunks it is processed in.
             cached_tokens: Mean context of the prompt before a chunk.
         """
-        chunk = self.prefill.clamped(0, chunk_tokens, above=True)
-        base = self.prefill.axes[1][0]
-        extra = self.prefill.at(chunk, cached_tokens) - self.prefill.at(chunk, base)
-        return np.asarray(np.maximum(extra, 0.0) * np.asarray(tokens) / chunk)
+        chunk = self.own.clamped(0, chunk_tokens, above=True)
+        extra = np.maximum(self.own.at(chunk, cached_tokens), 0.0)
+        return np.asarray(extra * np.asarray(tokens) / chunk)
 
     def own_knots(self) -> tuple[Array, Array]:
         """A prompt's own context, and what chunks of each size take more after it.
@@ -98,15 +102,49 @@ class Surfaces:
         Returns:
             The contexts [H, tokens] and the times [chunk sizes, H, s].
         """
-        measured = np.isfinite(self.prefill.values).all(axis=0)
-        own = self.prefill.values[:, measured]
-        return self.prefill.axes[1][measured], np.maximum(own - own[:, :1], 0.0)
+        measured = np.isfinite(self.own.values).all(axis=0)
+        return self.own.axes[1][measured], np.maximum(self.own.values[:, measured], 0.0)
 
-    def draft_s(self, batch: ArrayLike, draft_tokens: int) -> Array:
-        """Drafting of a round [s]; nought where nothing is drafted."""
+    def draft_s(self, batch: ArrayLike, draft_tokens: int, part: ArrayLike = 1.0) -> Array:
+        """Drafting of a round [s]; nought where nothing is drafted.
+
+        Args:
+            batch: Sequences that run.
+            draft_tokens: Of each that drafts.
+            part: Of the sequences that does.
+        """
+        batch, part = np.asarray(batch), np.asarray(part)
         if draft_tokens == 0 or self.draft is None:
-            return np.zeros(np.shape(batch))
-        return self.draft.at(self.draft.clamped(0, batch), draft_tokens)
+            return np.zeros(np.broadcast_shapes(batch.shape, part.shape))
+        drafted = self.draft.at(self.draft.clamped(0, batch * part), draft_tokens)
+        return np.where(part > 0, drafted, 0.0)
+
+    def round_s(
+        self,
+        batch: ArrayLike,
+        context_tokens: ArrayLike,
+        draft_tokens: int,
+        part: ArrayLike,
+        idle_overhead: float,
+    ) -> Array:
+        """A round without prefill: drafting and a step. [s].
+
+        Steps that verify drafts of some sequences beside others without were not measured. They are
+        modelled: as long as one in which every sequence has the mean of their tokens, read between
+        the widths that were.
+
+        Args:
+            batch: Sequences that run.
+            context_tokens: Their mean context.
+            draft_tokens: Of each that drafts.
+            part: Of the sequences that does.
+            idle_overhead: Part by which a step without any drafts takes longer.
+        """
+        query = 1 + draft_tokens * np.asarray(part)
+        step = self.step_s(batch, context_tokens, query)
+        drafted = drafting.round_s(step, self.draft_s(batch, draft_tokens, part))
+        idle = drafting.plain_step_with_drafter_s(step, idle_overhead)
+        return np.where(query > 1, drafted, idle)
 
 
 def _power(places: Sequence[tuple[int, ...]], watts: list[float | None]) -> Surface | None:

@@ -264,6 +264,9 @@ class Limits(Record):
     max_batch: SmallCount
     max_batched_tokens: PositiveCount
     """Token budget of one step, verify and prefill tokens together."""
+    drafts_by_request: bool = False
+    """Whether the engine can leave single requests undrafted in a step that verifies others'
+    drafts."""
 
 
 class IdlePower(Record):

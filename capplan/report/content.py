@@ -338,8 +338,9 @@ def _elasticity(service: Service, of: str) -> str:
 
 def _draft_lengths(plan: Plan) -> Note:
     lines = [
-        f"{_label(p, pool)} ({pool.service.drafter}): {_ranges(pool.service.draft_ranges)}; in "
-        f"vLLM num_speculative_tokens_per_batch_size: {_vllm(pool.service.draft_ranges)}"
+        f"{_label(p, pool)} ({pool.service.drafter}): {_ranges(pool.service.draft_ranges)}"
+        f"{_undrafted(pool.service.undrafted_classes)}; in vLLM "
+        f"num_speculative_tokens_per_batch_size: {_vllm(pool.service.draft_ranges)}"
         if pool.service.drafter is not None
         else f"{_label(p, pool)}: no drafter"
         for p in plan.policies
@@ -351,6 +352,10 @@ def _draft_lengths(plan: Plan) -> Note:
 
 def _ranges(ranges: tuple[DraftRange, ...]) -> str:
     return ", ".join(f"{r.from_batch}-{r.to_batch}: {r.draft_tokens}" for r in ranges)
+
+
+def _undrafted(classes: tuple[str, ...]) -> str:
+    return f"; {', '.join(classes)} undrafted" if classes else ""
 
 
 def _vllm(ranges: tuple[DraftRange, ...]) -> str:

@@ -24,12 +24,16 @@ def _check_engine(engine: Engine) -> None:
     assert min(engine.max_batched_tokens, engine.chunk_tokens[-1]) > 0, "no token budget"
     assert engine.step_s.shape == (variants, batches, len(engine.context_tokens)), "step_s"
     assert engine.draft_s.shape == (variants, batches), "draft_s"
+    assert engine.saved_s is None or engine.saved_s.shape == (variants, batches), "saved_s"
     assert engine.chunk_s.shape == (variants, batches, len(engine.chunk_tokens)), "chunk_s"
     assert engine.own_s.shape == (len(engine.own_tokens), len(engine.own_cached_tokens)), "own_s"
     assert _within(engine.variant_by_batch, variants), "variant_by_batch"
     # Variants that never run at a batch may lie beyond what was measured.
     batch = np.arange(batches)
-    read = (engine.step_s, engine.draft_s, engine.chunk_s)
+    least_s = engine.step_s
+    if engine.saved_s is not None:
+        least_s = engine.step_s - (batch * engine.saved_s)[:, :, None]
+    read = (engine.step_s, engine.draft_s, engine.chunk_s, least_s)
     for table in (*(table[engine.variant_by_batch, batch] for table in read), engine.own_s):
         assert np.all(np.isfinite(table)), "a time that would be read is not known"
         assert np.all(table >= 0), "a negative time"
@@ -53,6 +57,7 @@ def _check_requests(requests: Requests, variants: int) -> None:
     assert np.all(np.isfinite(requests.noise)), "noise"
     assert _within(requests.kind, kinds), "kind"
     assert _within(requests.group, len(requests.group_tokens)), "group"
+    assert -1 <= requests.undrafted_group < len(requests.group_tokens), "undrafted_group"
     assert requests.tokens_per_round.shape == (kinds, variants), "tokens_per_round"
     assert requests.second_moment.shape == (kinds, variants), "second_moment"
     assert requests.group_tokens.shape[1:] == (variants,), "group_tokens"

@@ -24,6 +24,14 @@ from capplan.simulator.state import (
 
 
 @jit
+def undrafted(load: Load, state: State, replica: int) -> int:
+    """Sequences that go without drafts, whatever the others do."""
+    if load.undrafted_group == NOBODY:
+        return 0
+    return int(state.size[replica * len(load.group_tokens) + load.undrafted_group])
+
+
+@jit
 def work_tokens(load: Load, request: int, variant: int) -> float:
     r"""Tokens by which the clock has to move for one answer, given its luck.
 

@@ -6,7 +6,7 @@ to simulate: it brings numba.
 
 import numpy as np
 
-from capplan.simulator.decoding import finish_step, see_gap
+from capplan.simulator.decoding import finish_step, see_gap, undrafted
 from capplan.simulator.jit import jit
 from capplan.simulator.prompts import make_room, take_up
 from capplan.simulator.state import (
@@ -121,7 +121,7 @@ def enqueue(state: State, replica: int, request: int) -> None:
 @jit
 def begin_step(tables: Tables, load: Load, state: State, seen: Seen, replica: int) -> None:
     """Forms the step that begins as the last one ends, and sets when it ends."""
-    preempted = make_room(tables, state, seen, replica)
+    preempted = make_room(tables, load, state, seen, replica)
     batch = state.running[replica]
     variant = tables.variant_by_batch[batch]
     state.variant[replica] = variant
@@ -134,15 +134,17 @@ def begin_step(tables: Tables, load: Load, state: State, seen: Seen, replica: in
         return
     decoding_s = 0.0
     prefill_s = 0.0
+    without = undrafted(load, state, replica)
     if batch > 0:
         decoding_s = round_s(tables, variant, batch, state.context[replica] / batch)
+        decoding_s -= without * tables.saved_s[variant, batch]
     if tokens > 0:
         prefill_s = chunk_s(tables, variant, batch, tokens) + attending_s
     state.end_s[replica] += decoding_s + prefill_s
     seen.rounds_by_batch[batch] += 1
     seen.time_by_batch_s[batch] += decoding_s + prefill_s
     if batch > 0:
-        drafting_s = tables.draft_s[variant, batch]
+        drafting_s = tables.draft_s[variant, batch - without]
         state.spent[replica, TARGET] += decoding_s - drafting_s
         state.spent[replica, DRAFT] += drafting_s
         state.spent[replica, INTERFERENCE] += prefill_s

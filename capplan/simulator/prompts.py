@@ -2,14 +2,14 @@
 
 import math
 
-from capplan.simulator.decoding import preempt_newest
+from capplan.simulator.decoding import preempt_newest, undrafted
 from capplan.simulator.jit import jit
 from capplan.simulator.state import NOBODY, Load, Seen, State, Tables
 from capplan.simulator.timing import alone_s, own_s
 
 
 @jit
-def make_room(tables: Tables, state: State, seen: Seen, replica: int) -> bool:
+def make_room(tables: Tables, load: Load, state: State, seen: Seen, replica: int) -> bool:
     """Preempts until the tokens of the coming step fit into the cache, drafts included.
 
     The newest goes first: the prompt under way, then sequences. The last one stays, so that the
@@ -19,7 +19,7 @@ def make_room(tables: Tables, state: State, seen: Seen, replica: int) -> bool:
         Whether anyone was preempted.
     """
     preempted = False
-    while slots(tables, state, replica) > tables.cache_tokens:
+    while slots(tables, load, state, replica) > tables.cache_tokens:
         if state.under_way[replica] == 1:
             request = state.head[replica]
             state.todo[request] += state.before[request]
@@ -36,11 +36,18 @@ def make_room(tables: Tables, state: State, seen: Seen, replica: int) -> bool:
 
 
 @jit
-def slots(tables: Tables, state: State, replica: int) -> float:
+def slots(tables: Tables, load: Load, state: State, replica: int) -> float:
     """Cache that the coming step needs before new prompts [tokens]."""
-    running = state.running[replica]
-    drafts = running * tables.draft_tokens[tables.variant_by_batch[running]]
+    drafts = drafted(tables, load, state, replica)
     return float(state.context[replica] + drafts + state.prompts[replica])
+
+
+@jit
+def drafted(tables: Tables, load: Load, state: State, replica: int) -> int:
+    """Drafts of the coming step, all sequences together [tokens]."""
+    running = state.running[replica]
+    each = tables.draft_tokens[tables.variant_by_batch[running]]
+    return int(each * (running - undrafted(load, state, replica)))
 
 
 @jit
@@ -53,8 +60,8 @@ def take_up(
         Prefill tokens of the step, and what they take for their own context. [tokens, s]
     """
     running = state.running[replica]
-    draft_tokens = tables.draft_tokens[tables.variant_by_batch[running]]
-    budget = float(tables.max_batched_tokens - running * (draft_tokens + 1))
+    drafts = drafted(tables, load, state, replica)
+    budget = float(tables.max_batched_tokens - running - drafts)
     room = min(budget, tables.chunk_tokens[-1])
     taken = 0.0
     attending_s = 0.0
@@ -93,7 +100,7 @@ def admit(tables: Tables, load: Load, state: State, seen: Seen, replica: int, pr
     whole = state.before[request] + state.todo[request]
     if present >= tables.max_batch:
         return False
-    if slots(tables, state, replica) + whole > tables.cache_tokens:
+    if slots(tables, load, state, replica) + whole > tables.cache_tokens:
         return False
     state.prompts[replica] += whole
     state.under_way[replica] = 1

@@ -31,6 +31,7 @@ class Tables(NamedTuple):
     own_s: Array
     max_batched_tokens: int
     cache_tokens: float
+    saved_s: Array
     max_batch: int
 
 
@@ -45,6 +46,7 @@ class Load(NamedTuple):
     second_moment: Array
     group: Indices
     group_tokens: Array
+    undrafted_group: int
 
 
 class State(NamedTuple):
@@ -148,6 +150,9 @@ def tables_of(engine: Engine) -> Tables:
         own_s=_amounts(engine.own_s),
         max_batched_tokens=int(engine.max_batched_tokens),
         cache_tokens=float(engine.cache_tokens),
+        saved_s=_amounts(
+            np.zeros_like(engine.draft_s) if engine.saved_s is None else engine.saved_s
+        ),
         max_batch=int(engine.max_batch),
     )
 
@@ -163,6 +168,7 @@ def load_of(requests: Requests, rate_per_s: float) -> Load:
         second_moment=_amounts(requests.second_moment),
         group=_indices(requests.group),
         group_tokens=_amounts(requests.group_tokens),
+        undrafted_group=int(requests.undrafted_group),
     )
 
 

@@ -25,6 +25,8 @@ KIMI_OVERLAP_WITHIN = 0.33
 KIMI_OVERLAP_ACROSS = 1.9 * KIMI_EXPERTS_PER_TOKEN / KIMI_EXPERTS
 KIMI_SPARSE = "moe-int4-384-8-tp8"
 LLAMA_HIDDEN = 8192
+LLAMA_TILES = "gemm-fp8-2560x8192"
+"""The piece whose tokens show the FP8 kernels' tiles; other widths are published at the same."""
 
 PREFILL = "fitted base + a n + b n²/2"
 

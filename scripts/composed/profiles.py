@@ -19,7 +19,7 @@ from capplan.records.profile import (
     ProfiledModel,
     Tail,
 )
-from composed import acceptance, caveats, deployments, tables
+from composed import acceptance, caveats, deployments, silicon, tables
 from composed.silicon import H200, SILICON
 from composed.tables import Plan
 
@@ -35,6 +35,10 @@ MEMORY_SOURCES = (
 )
 MOE_POWER = {8: 0.63, 32: 0.67, 128: 0.70, 512: 0.79}
 DENSE_POWER = {8: 0.65, 32: 0.74, 128: 0.84, 512: 0.90}
+DENSE_GRID = (
+    "Batches are powers of two and both sides of every published edge of the FP8 kernels' tiles, "
+    "for 1 to 9 tokens a sequence. These steps are linear in the context: two suffice."
+)
 LOADED_IDLE_OVERHEAD = 0.03
 IDLE_W = 120.0
 
@@ -75,6 +79,7 @@ def kimi() -> Profile:
         upper=deployments.kimi(deployments.kimi_independent()),
         batches=(1, 2, 4, 8, 16, 32, 64, 128, 256),
         mixed_batches=(1, 8, 32, 128, 256),
+        draft_batches=(1, 2, 4, 8, 16, 32, 64, 128, 256),
         power_by_tokens=MOE_POWER,
         drafter=deployments.kimi_drafter(),
     )
@@ -109,15 +114,7 @@ def llama() -> Profile:
     """Llama-3.1-70B in FP8 on 4 H200."""
     architecture = read(MODELS / "llama-3.1-70b.yaml", Architecture)
     counted = count_parameters(architecture)
-    composition = deployments.llama()
-    plan = Plan(
-        composition=composition,
-        upper=composition,
-        batches=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
-        mixed_batches=(1, 8, 32, 128, 256, 512),
-        power_by_tokens=DENSE_POWER,
-        drafter=deployments.llama_drafter(),
-    )
+    plan = llama_plan()
     head = _drafter(
         plan,
         "EAGLE-3, one layer: hidden 8192, 64 heads over 8 keys, width 28672, 32000 draft tokens, "
@@ -143,6 +140,22 @@ def llama() -> Profile:
         caveats=caveats.LLAMA,
     )
     return _profile(layout, plan)
+
+
+def llama_plan() -> Plan:
+    """What is tabulated of it."""
+    composition = deployments.llama()
+    return Plan(
+        composition=composition,
+        upper=composition,
+        batches=tables.beside_edges(silicon.edges(deployments.LLAMA_TILES), largest=512),
+        contexts=(1024, 65536),
+        grid=DENSE_GRID,
+        mixed_batches=(1, 8, 32, 128, 256, 512),
+        draft_batches=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
+        power_by_tokens=DENSE_POWER,
+        drafter=deployments.llama_drafter(),
+    )
 
 
 def _profile(layout: Layout, plan: Plan) -> Profile:

@@ -62,6 +62,12 @@ def curve(name: str, what: str, by: str = "tokens") -> Curve:
     return Curve(tuple(piece[by]), tuple(1e-6 * time for time in piece["us"]), source(name, what))
 
 
+def edges(name: str) -> tuple[int, ...]:
+    """Tokens that fill a piece's tiles: those published together with one token more."""
+    published = _pieces()[name]["tokens"]
+    return tuple(tokens for tokens in published[1:] if tokens + 1 in published)
+
+
 def continued(short: Curve, size: float) -> Curve:
     """A curve with its last slope drawn out to a size, which its source then says."""
     slope = (short.times_s[-1] - short.times_s[-2]) / (short.sizes[-1] - short.sizes[-2])

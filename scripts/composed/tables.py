@@ -22,11 +22,8 @@ from capplan.records.profile import (
 )
 from composed.silicon import H200
 
-CONTEXTS = (1024, 4096, 16384, 65536)
 QUERY_TOKENS = tuple(range(1, 10))
 MIXED_CONTEXTS = (4096,)
-MIXED_QUERY_TOKENS = (1, 2, 4, 9)
-CHUNKS = (64, 256, 1024, 2048, 8192)
 PREFILL_TOKENS = (64, 256, 1024, 2048, 8192, 16384)
 CACHED_TOKENS = (0, 8192, 32768, 131072)
 DRAFT_TOKENS = tuple(range(1, 9))
@@ -57,16 +54,35 @@ class Plan:
     """The same with the assumptions that make a step longest."""
     batches: tuple[int, ...]
     mixed_batches: tuple[int, ...]
+    draft_batches: tuple[int, ...]
     power_by_tokens: dict[int, float]
     """Part of TDP by tokens in the step."""
     drafter: DraftHead
+    contexts: tuple[int, ...] = (1024, 4096, 16384, 65536)
+    mixed_query_tokens: tuple[int, ...] = (1, 2, 4, 9)
+    chunks: tuple[int, ...] = (64, 256, 1024, 2048, 8192)
     misfit: float = 0.0
     """How far rows beyond MISFIT_TOKENS lie off the sparse layers' fit, as part of it."""
+    grid: str = ""
+    """Why steps are tabulated where they are, as a sentence."""
+
+
+def beside_edges(edges: Sequence[int], largest: int) -> tuple[int, ...]:
+    """Powers of two, and the batches on both sides of every edge, whatever verification asks.
+
+    Args:
+        edges: Tokens of a step past which its time jumps.
+        largest: Batch to end at, itself a power of two.
+    """
+    doubled = {2**power for power in range(largest.bit_length())}
+    last = {edge // query for edge, query in product(edges, QUERY_TOKENS)}
+    beside = {batch for one in last for batch in (one, one + 1) if 1 <= batch <= largest}
+    return tuple(sorted(doubled | beside))
 
 
 def step_table(plan: Plan) -> StepTable:
     """Decode and verification steps."""
-    grid = list(product(plan.batches, CONTEXTS, QUERY_TOKENS))
+    grid = list(product(plan.batches, plan.contexts, QUERY_TOKENS))
     batch, context, query = np.array(grid).T
     load = decode_load(batch, context, query)
     times = _times(plan, load)
@@ -84,13 +100,13 @@ def step_table(plan: Plan) -> StepTable:
     )  # fmt: skip
     sources = (*plan.composition.sources(prefill=False), POWER)
     beyond = "Some cells exceed what the KV cache holds; they only bound interpolation."
-    note = f"{_band(plan)} {beyond}"
+    note = " ".join(filter(None, (_band(plan), beyond, plan.grid)))
     return StepTable(origin=_origin(sources, note), rows=rows)
 
 
 def mixed_table(plan: Plan) -> MixedTable:
     """Steps with a prefill chunk beside the batch."""
-    grid = list(product(plan.mixed_batches, MIXED_CONTEXTS, MIXED_QUERY_TOKENS, CHUNKS))
+    grid = list(product(plan.mixed_batches, MIXED_CONTEXTS, plan.mixed_query_tokens, plan.chunks))
     times = _times(plan, decode_load(*np.array(grid).T))
     rows = tuple(
         MixedCell(
@@ -120,7 +136,7 @@ def prefill_table(plan: Plan) -> PrefillTable:
 
 def draft_table(plan: Plan) -> DraftTable:
     """Drafting of one round, at 4096 tokens of context."""
-    grid = list(product(plan.batches, DRAFT_TOKENS))
+    grid = list(product(plan.draft_batches, DRAFT_TOKENS))
     batch, drafted = np.array(grid).T
     times = draft_s(plan.drafter, decode_load(batch, DRAFT_CONTEXT, drafted + 1))
     low, high = (times - plan.drafter.round_s + overhead for overhead in DRAFT_OVERHEAD_S)

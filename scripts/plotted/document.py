@@ -53,7 +53,7 @@ def _equilibrium(tree: Tree) -> str:
             f"{row['at_fixed_batch']:.2f}",
             f"**{row['at_equilibrium']:.2f}**",
             f"{row['at_equilibrium_by_balance']:.2f}",
-            f"{row['first_order']:.2f}",
+            f"{row['first_order']:.2f}" if "first_order" in row else NONE,
         ]
         for row in tree["equilibrium"]
         if row["draft_tokens"] == SHOWN_LENGTH and row["load"] in SHOWN_LOADS
@@ -80,19 +80,6 @@ def _rates(capacity_per_s: dict[str, float]) -> list[str]:
     ]
 
 
-def _grid(tree: Tree) -> str:
-    policies = list(tree["grid"][0]["shipped"])
-    named = [p if p == "plain" else f"γ = {p.removeprefix('always:')}" for p in policies]
-    rows = [
-        [
-            f"{row['workload']}, {_ms(row['tpot_p99_s'])}",
-            *(f"{row['shipped'][p]:.2f} → {row['finer'][p]:.2f}" for p in policies),
-        ]
-        for row in tree["grid"]
-    ]
-    return _table(["TPOT p99", *named], rows)
-
-
 def _efficiency(tree: Tree) -> str:
     batches = tree["efficiency"][0]["batch"]
     rows = [
@@ -116,6 +103,5 @@ TABLES: dict[str, Callable[[Tree], str]] = {
     "fleet": _fleet,
     "equilibrium": _equilibrium,
     "spread": _spread,
-    "grid": _grid,
     "efficiency": _efficiency,
 }

@@ -102,13 +102,14 @@ def _equilibrium(tree: Tree) -> Figure:
         for length in (1, 3, 5):
             rows = [r for r in tree["equilibrium"]
                     if (r["model"], r["draft_tokens"]) == (model, length)]  # fmt: skip
-            fixed, colour = [row["at_fixed_batch"] for row in rows], COLOURS[length]
-            seen, formula = (
-                [row[key] for row in rows] for key in ("at_equilibrium", "first_order")
+            fixed, seen, formula = (
+                [row.get(key) for row in rows]
+                for key in ("at_fixed_batch", "at_equilibrium", "first_order")
             )
-            axes.plot(fixed, formula, "^", markerfacecolor="none", color=colour)
-            axes.plot(fixed, seen, "o", color=colour, label=f"γ = {length}")
-        axes.plot([0.9, 1.9], [0.9, 1.9], color=INK, linewidth=0.8)
+            if None not in formula:
+                axes.plot(fixed, formula, "^", markerfacecolor="none", color=COLOURS[length])
+            axes.plot(fixed, seen, "o", color=COLOURS[length], label=f"γ = {length}")
+        axes.plot([0.8, 1.9], [0.8, 1.9], color=INK, linewidth=0.8)
         axes.annotate("equal", (1.72, 1.72), (1.74, 1.56), fontsize=8)
         axes.set_title(TITLES[model], fontsize=9)
         axes.set_xlabel("speed-up at plain decoding's batch")

@@ -1,7 +1,7 @@
 """Replicas with and without speculation, by objective."""
 
 from plotted import Tree, digits
-from plotted.replicas import candidate, profile, reached
+from plotted.replicas import candidate, chosen, curve_of, profile, reached
 
 TPOT_P99_S = (0.010, 0.012, 0.014, 0.017, 0.020, 0.025, 0.030, 0.040, 0.060, 0.100, 0.200)
 LENGTHS = (1, 2, 3, 5, 7)
@@ -22,10 +22,13 @@ def fleet(model: str, workload: str) -> Tree:
             if policy in settled:
                 rates[policy] = settled[policy]
             elif policy in BELOW_PLAIN or rates["plain"] > 0:
-                last = reached(solved, policy)
+                curve = chosen(solved) if policy == "by-load" else curve_of(solved, policy)
+                last = reached(solved, curve)
                 rates[policy] = digits(last.rate_per_s)
-                # What TPOT does not stop here it stops at no looser objective either.
-                if last.rate_per_s > 0 and not last.stopped_by.startswith("tpot"):
+                # What TPOT does not stop here it stops at no looser objective either; by load,
+                # another table may be the best there.
+                free = last.rate_per_s > 0 and not last.stopped_by.startswith("tpot")
+                if free and policy != "by-load":
                     settled[policy] = rates[policy]
         rows.append({"tpot_p99_s": limit_s, "capacity_per_s": rates})
     return {"model": model, "workload": workload, "objectives": rows}

@@ -9,15 +9,20 @@ from capplan.planner import policies
 from capplan.planner.candidate import Candidate
 from capplan.planner.capacity import Curve, capacity_of_mix
 from capplan.planner.demand import demand
-from capplan.planner.trial import Trial, capacity
+from capplan.planner.last_rate import capacity
+from capplan.planner.search import Search
+from capplan.planner.trial import QUICK, Effort, Stage, Trial
+from capplan.records.fleet import Rules
 from capplan.records.forecast import Forecast, Lengths, Rate, TimeAxis, TrafficClass
 from capplan.records.profile import Profile
 from capplan.simulator.arrivals import poisson
 from capplan.simulator.replica import simulate
+from capplan.simulator.split import simulate_split, starts_s
 
 PROFILES = Path(__file__).parents[2] / "profiles" / "h200-sxm"
 DRAFTER = "eagle3"
 SEED = 1
+STAGE = Stage(simulate, simulate_split, starts_s, poisson, SEED)
 LOOSE_TTFT_S = 10.0
 """p99 that binds only where requests come faster than they can be served."""
 LOOSE_TPOT_S = 10.0
@@ -70,13 +75,24 @@ def candidate(source: Profile, workload: str, tpot_p99_s: float) -> Candidate:
 
 
 def curve_of(solved: Candidate, policy: str) -> Curve:
-    """The replica under a policy, as a plan would choose it."""
-    return policies.choose(policy, solved.replica, solved.constraints, 0)
+    """The replica under plain decoding or one draft length."""
+    (curve,) = policies.curves(policy, solved.replica, solved.constraints)
+    return curve
 
 
-def trial_of(solved: Candidate, curve: Curve) -> Trial:
+def chosen(solved: Candidate) -> Curve:
+    """The replica under what a plan by load would run, which any other policy may run as well."""
+    deployment = solved.replica.profile, DRAFTER, None
+    search = Search(solved.demand, [deployment], Rules(), STAGE)
+    for policy in ("plain", "always"):
+        search.best(policy)
+    ((_, choice),) = search.best("by-load")
+    return choice.curve
+
+
+def trial_of(solved: Candidate, curve: Curve, effort: Effort = QUICK) -> Trial:
     """Its requests, drawn: the same for every policy and rate."""
-    return Trial.of(solved, curve, 0, simulate, poisson, SEED)
+    return Trial.of(solved, curve, 0, STAGE, effort)
 
 
 @dataclass(frozen=True)
@@ -87,9 +103,9 @@ class Reached:
     stopped_by: str
 
 
-def reached(solved: Candidate, policy: str) -> Reached:
+def reached(solved: Candidate, curve: Curve) -> Reached:
     """By simulation; nought where the balance finds no rate at all."""
-    curve = curve_of(solved, policy)
     if capacity_of_mix(curve, 0)[0] == 0:
         return Reached(0.0, "one request alone")
-    return Reached(*capacity(trial_of(solved, curve)))
+    found = capacity(trial_of(solved, curve))
+    return Reached(found.rate_per_s, found.binding.text)

@@ -2,7 +2,7 @@
 
 from capplan.records.profile import Profile
 from plotted import Tree, digits
-from plotted.replicas import DRAFTER, candidate, profile, reached
+from plotted.replicas import DRAFTER, candidate, curve_of, profile, reached
 
 DEVIATIONS = (0.02, 0.05, 0.10, 0.15, 0.20)
 LENGTHS = (1, 2, 3, 5)
@@ -15,7 +15,10 @@ def spread(model: str, workload: str) -> Tree:
     for deviation in DEVIATIONS:
         solved = candidate(with_spread(profile(model), deviation), workload, TPOT_P99_S)
         policies = [f"always:{length}" for length in LENGTHS]
-        rates = {policy: digits(reached(solved, policy).rate_per_s) for policy in policies}
+        rates = {
+            policy: digits(reached(solved, curve_of(solved, policy)).rate_per_s)
+            for policy in policies
+        }
         rows.append({"per_request_sd": deviation, "capacity_per_s": rates})
     return {
         "model": model,

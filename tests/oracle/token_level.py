@@ -4,7 +4,9 @@ Every sequence is moved at every step, and what each round keeps of its drafts i
 objects, no clocks, no heap, no expectation.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +46,9 @@ class Replica:
     engine: Engine
     kept: np.ndarray  # share of rounds that keep position 1, 2, …, by kind
     rng: np.random.Generator
+    undrafted: frozenset[int] = frozenset()  # kinds that go without drafts
+    # A round without prefill of so many sequences, so many of them with this many drafts.
+    round_s: Callable[[int, int, int], float] | None = None
     now: float = 0.0
     waiting: list[Sequence] = field(default_factory=list)
     partial: Sequence | None = None
@@ -54,8 +59,11 @@ class Replica:
     def drafts(self) -> int:
         return int(self.engine.draft_tokens[self.engine.variant_by_batch[len(self.decoding)]])
 
+    def drafting(self) -> int:
+        return sum(s.kind not in self.undrafted for s in self.decoding)
+
     def needed(self) -> int:
-        own = sum(s.context for s in self.decoding) + len(self.decoding) * self.drafts()
+        own = sum(s.context for s in self.decoding) + self.drafting() * self.drafts()
         return own + (self.partial.to_process if self.partial else 0)
 
     def make_room(self) -> bool:
@@ -74,7 +82,7 @@ class Replica:
 
     def prefill(self) -> tuple[list[Sequence], int, float]:
         engine, n = self.engine, len(self.decoding)
-        room = engine.max_batched_tokens - n * (self.drafts() + 1)
+        room = engine.max_batched_tokens - n - self.drafting() * self.drafts()
         room = min(room, int(engine.chunk_tokens[-1]))
         ended: list[Sequence] = []
         taken, own = 0, 0.0
@@ -114,6 +122,8 @@ class Replica:
             return chunk
         context = sum(s.context for s in self.decoding) / n
         decode = float(np.interp(context, engine.context_tokens, engine.step_s[variant, n]))
+        if self.round_s is not None:
+            decode = self.round_s(n, self.drafting(), self.drafts())
         for sequence in self.decoding:
             sequence.rounds += 1
             sequence.draft_s += engine.draft_s[variant, n]
@@ -125,8 +135,9 @@ class Replica:
         """What the round gives each sequence: one token and the drafts before the first miss."""
         drafts = self.drafts()
         kinds = [sequence.kind for sequence in self.decoding]
+        drafted = np.array([kind not in self.undrafted for kind in kinds], dtype=bool)
         draws = self.rng.random((len(kinds), 1))
-        tokens = 1 + (draws < self.kept[kinds, :drafts]).sum(axis=1)
+        tokens = 1 + drafted * (draws < self.kept[kinds, :drafts]).sum(axis=1)
         for sequence, count in zip(self.decoding, tokens, strict=True):
             sequence.emitted = min(sequence.emitted + int(count), sequence.output)
 
@@ -159,11 +170,16 @@ def arriving(engine: Engine, requests: Requests, rate_per_s: float) -> list[Sequ
 
 
 def served(
-    engine: Engine, requests: Requests, rate_per_s: float, kept: np.ndarray, seed: int = 0
+    engine: Engine,
+    requests: Requests,
+    rate_per_s: float,
+    kept: np.ndarray,
+    seed: int = 0,
+    **settings: Any,
 ) -> tuple[list[Sequence], Replica]:
     """All requests with their times, and the replica that served them."""
     sequences = arriving(engine, requests, rate_per_s)
-    replica = Replica(engine, kept, np.random.default_rng(seed))
+    replica = Replica(engine, kept, np.random.default_rng(seed), **settings)
     ahead = sequences[::-1]
     while ahead or replica.waiting or replica.partial or replica.decoding:
         if not (replica.waiting or replica.partial or replica.decoding):

@@ -156,11 +156,11 @@ def test_one_request_too_slow_is_infeasible_whatever_the_rate():
 
 
 def test_a_context_that_does_not_fit_once_is_infeasible():
-    found = planned("plain", make_profile(kv_capacity_tokens=100.0))
+    found = planned("plain", make_profile(kv_capacity_tokens=210.0))
     # 150 tokens on average and 2.33 times 100 / sqrt(12) on top.
     assert (
         "plain: not even one request fits: a sequence, with room for longer ones, holds 217 tokens "
-        "and the cache 100; nearest feasible kv_capacity_tokens: 217"
+        "and the cache 210; nearest feasible kv_capacity_tokens: 217"
     ) in (found.infeasible or "")
 
 

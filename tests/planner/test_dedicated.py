@@ -12,7 +12,7 @@ from capplan.files.reader import read
 from capplan.planner import policies
 from capplan.planner.candidate import Candidate
 from capplan.planner.capacity import Curve, binding, capacity_of_mix
-from capplan.planner.dedicated import behind_prefill, prefill_gpu_w, prefill_pool
+from capplan.planner.dedicated import prefill_gpu_w, prefill_pool, waiting
 from capplan.planner.dedicated_screen import screened_prefill_pool
 from capplan.planner.demand import demand
 from capplan.planner.handover import Handover
@@ -55,9 +55,9 @@ def solved(
 
 
 def trial(candidate: Candidate, curve: Curve, seed: int = 1) -> Trial:
-    handover = curve.replica.load.handover
-    run = simulate if handover is None else behind_prefill(handover, simulate_split)
-    return Trial.of(candidate, curve, 0, Stage(run, poisson, seed), QUICK)
+    return Trial.of(
+        candidate, curve, 0, Stage(simulate, simulate_split, starts_s, poisson, seed), QUICK
+    )
 
 
 def limits(ttft_s: float = 1000.0, **tpot: float) -> dict[str, float]:
@@ -198,7 +198,10 @@ def sized(ttft_s: float, rate: float, rules: Rules, percentile: str = "p99"):
     candidate, curve = decoding(make_profile(max_batched_tokens=65536), **CHAT, objectives=asked)
     tried = trial(candidate, curve)
     own = capacity_of_mix(curve, 0)[0] / 2
-    pool, seen = prefill_pool(tried, tried.run(own), rate, rules, starts_s)
+    decoded = tried.run(own)
+    pool = prefill_pool(tried, decoded, rate, rules, starts_s)
+    arrival_s = tried.drawn.arrival_s * (1 - rules.headroom) / rate
+    seen = waiting(decoded, arrival_s, pool.replicas_at_peak, starts_s)
     screened = screened_prefill_pool(curve, candidate.demand, 0, own, rate, rules)
     return tried, pool, seen, screened
 

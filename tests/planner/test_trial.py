@@ -10,6 +10,7 @@ from capplan.planner.last_rate import capacity, worst
 from capplan.planner.trial import QUICK, Stage, Trial
 from capplan.simulator.arrivals import poisson
 from capplan.simulator.replica import simulate
+from capplan.simulator.split import simulate_split, starts_s
 from straight import make_forecast, make_profile
 
 PROFILE = make_profile(
@@ -22,7 +23,9 @@ PROFILE = make_profile(
 def trial(policy: str, seed: int = 1, **forecast) -> Trial:
     candidate = Candidate.of(PROFILE, "eagle", demand(make_forecast(**forecast)))
     curve = policies.curves(policy, candidate.replica, candidate.constraints)[0]
-    return Trial.of(candidate, curve, 0, Stage(simulate, poisson, seed), QUICK)
+    return Trial.of(
+        candidate, curve, 0, Stage(simulate, simulate_split, starts_s, poisson, seed), QUICK
+    )
 
 
 CHAT = {
