@@ -4,12 +4,17 @@ Prompts and answers never enter: only when a request came, and how many tokens i
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from capplan.records.history import FileRead
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Column = NDArray[Any]
+"""Of either."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,21 +73,6 @@ class Counted:
     dated: bool
     seen: tuple[Seen | None, ...]
     """One a kind; None where the source counts requests without saying how long they were."""
-
-
-@dataclass(frozen=True)
-class FileRead:
-    """One source and what became of its rows."""
-
-    place: str
-    format: str
-    rows: int
-    """Data rows or intervals that the source holds, as far as it was read."""
-    kept: int
-    bad: int = 0
-    """Rows that break a rule, left out because the user allowed so many."""
-    unanswered: int = 0
-    """Requests without an output token, left out."""
 
 
 @dataclass(frozen=True)

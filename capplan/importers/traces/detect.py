@@ -34,7 +34,7 @@ LAYOUTS = (
     openai_log.WITH_CACHE,
     openai_log.LAYOUT,
 )
-DOCUMENTS = (guidellm, vllm_bench)
+READERS = ((guidellm.matches, guidellm.read), (vllm_bench.matches, vllm_bench.read))
 _START = 1 << 16
 
 
@@ -82,7 +82,7 @@ def _comma(path: Path, how: How) -> Part | Reading:
 def _json(path: Path, start: str, how: How) -> Part | Reading:
     """One object a line, or one document."""
     first = _object(start.lstrip().partition("\n")[0])
-    if first is not None and not any(one.matches(first) for one in (*DOCUMENTS, openai_usage)):
+    if first is not None and not _is_document(first):
         # An object may lack what the next one has: a mapping's columns are not looked for in it.
         names = json_lines.names(first)
         layout = how.mapping or _layout(path, names, sorted(first), how)
@@ -90,10 +90,14 @@ def _json(path: Path, start: str, how: How) -> Part | Reading:
     tree = _document(path)
     if openai_usage.matches(tree):
         return openai_usage.read_pages(path, tree, how)
-    for document in DOCUMENTS:
-        if document.matches(tree):
-            return document.read(path, tree, how)
+    for matches, read in READERS:
+        if matches(tree):
+            return read(path, tree, how)
     raise InputError([_unknown(path, sorted(tree) if isinstance(tree, dict) else [])])
+
+
+def _is_document(tree: Any) -> bool:
+    return openai_usage.matches(tree) or any(matches(tree) for matches, _ in READERS)
 
 
 def _object(line: str) -> dict[str, Any] | None:

@@ -13,7 +13,8 @@ import numpy as np
 from capplan.errors import Complaint, InputError
 from capplan.importers.traces import columns
 from capplan.importers.traces.how import How
-from capplan.records.trace import Counted, FileRead, Reading
+from capplan.records.history import FileRead
+from capplan.records.trace import Counted, Reading
 
 NAME = "OpenAI usage export"
 NEEDED = ("start_time", "end_time", "num_model_requests", "input_tokens", "output_tokens")
@@ -78,7 +79,10 @@ def _counted(path: Path, rows: list[tuple[int, dict[str, Any]]], how: How) -> Re
     history = Counted(start, step, rates, tuple(kinds), dated=True, seen=(None,) * len(kinds))
     bad = len(rows) - len(good)
     return Reading(
-        None, history, (FileRead(str(path), NAME, len(rows), len(good), bad),), _means(good)
+        None,
+        history,
+        (FileRead(place=str(path), format=NAME, rows=len(rows), kept=len(good), bad=bad),),
+        _means(good),
     )
 
 

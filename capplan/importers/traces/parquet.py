@@ -29,7 +29,7 @@ def blocks(path: Path, wanted: Sequence[str]) -> Iterator[Block]:
     """
     seen = 0
     for batch in _file(path).iter_batches(batch_size=ROWS, columns=list(wanted)):
-        columns = {name: _values(batch.column(name)) for name in wanted}
+        columns: dict[str, Sequence[Any]] = {name: _values(batch.column(name)) for name in wanted}
         yield list(range(seen + 1, seen + 1 + batch.num_rows)), columns
         seen += batch.num_rows
 

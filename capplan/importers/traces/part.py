@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from capplan.records.trace import FileRead, Floats, Ints, Trace
+from capplan.records.history import FileRead
+from capplan.records.trace import Column, Trace
 
 COLUMNS = ("arrival", "prompt", "output", "cached", "class", "prefix")
 
@@ -16,9 +17,7 @@ class Part:
     place: str
     format: str
     caveats: tuple[str, ...] = ()
-    columns: dict[str, list[Floats | Ints]] = field(
-        default_factory=lambda: {name: [] for name in COLUMNS}
-    )
+    columns: dict[str, list[Column]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
     kinds: dict[str, int] = field(default_factory=dict)
     rows: int = 0
     unanswered: int = 0
@@ -30,14 +29,14 @@ class Part:
     bound_share: float | None = None
     """The same of a cache that never forgets."""
 
-    def add(self, block: dict[str, Floats | Ints]) -> None:
+    def add(self, block: dict[str, Column]) -> None:
         """Keeps the requests of a block; those without an answer are counted and left out."""
         answered = block["output"] > 0
         self.unanswered += int((~answered).sum())
         for name, values in block.items():
             self.columns[name].append(values[answered])
 
-    def column(self, name: str) -> "Floats | Ints":
+    def column(self, name: str) -> Column:
         """A whole column; empty where nothing was kept."""
         blocks = self.columns[name]
         return np.concatenate(blocks) if blocks else np.empty(0)
@@ -45,7 +44,14 @@ class Part:
     def read(self) -> FileRead:
         """What became of the rows."""
         kept = len(self.column("arrival"))
-        return FileRead(self.place, self.format, self.rows, kept, self.bad, self.unanswered)
+        return FileRead(
+            place=self.place,
+            format=self.format,
+            rows=self.rows,
+            kept=kept,
+            bad=self.bad,
+            unanswered=self.unanswered,
+        )
 
     def trace(self) -> Trace:
         """The requests in the order of the file."""

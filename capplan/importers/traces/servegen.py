@@ -18,7 +18,8 @@ from capplan.importers.traces import columns
 from capplan.importers.traces.comma import blocks
 from capplan.importers.traces.how import How
 from capplan.importers.traces.text import whole
-from capplan.records.trace import Counted, FileRead, Floats, Reading, Sample, Seen
+from capplan.records.history import FileRead
+from capplan.records.trace import Counted, Floats, Reading, Sample, Seen
 
 NAME = "ServeGen clients"
 HOURLY = "ServeGen hourly rates"
@@ -50,7 +51,9 @@ def read_folder(path: Path) -> Reading:
     step = float(starts[1] - starts[0])
     seen, without = _seen(path, starts, rates)
     history = Counted(0.0, step, total[None, :], ("all",), dated=False, seen=(seen,))
-    read = FileRead(str(path), NAME, len(starts) * len(rates), len(starts) * len(rates))
+    read = FileRead(
+        place=str(path), format=NAME, rows=len(starts) * len(rates), kept=len(starts) * len(rates)
+    )
     caveats = [NO_GAPS]
     if seen is not None and without > 0:
         caveats.append(f"no lengths for clients with {without:.0%} of the requests")
@@ -66,8 +69,8 @@ def read_hourly(path: Path, how: How) -> Reading:
     hours: list[float] = []
     rates: list[float] = []
     seen = 0
-    for lines, cells in blocks(path, HOURLY_COLUMNS, how.ledger):
-        for place, line in enumerate(lines):
+    for numbers, cells in blocks(path, HOURLY_COLUMNS, how.ledger):
+        for place, line in enumerate(numbers):
             seen += 1
             row = [_number(path, line, name, cells[name][place], how) for name in HOURLY_COLUMNS]
             if None not in row:
@@ -78,10 +81,12 @@ def read_hourly(path: Path, how: How) -> Reading:
         rule = "needs two hours or more, each once"
         raise InputError([Complaint(str(path), HOURLY_COLUMNS[0], rule, str(len(hours)))])
     places = np.array(hours, dtype=int)
-    line = np.full(places.max() - places.min() + 1, np.nan)
-    line[places - places.min()] = rates
-    history = Counted(0.0, 3600.0, line[None, :], ("all",), dated=False, seen=(None,))
-    read = FileRead(str(path), HOURLY, seen, len(rates), seen - len(rates))
+    known = np.full(places.max() - places.min() + 1, np.nan)
+    known[places - places.min()] = rates
+    history = Counted(0.0, 3600.0, known[None, :], ("all",), dated=False, seen=(None,))
+    read = FileRead(
+        place=str(path), format=HOURLY, rows=seen, kept=len(rates), bad=seen - len(rates)
+    )
     return Reading(None, history, (read,), (NO_GAPS,))
 
 
@@ -144,7 +149,7 @@ _LENGTHS = ("input_tokens", "output_tokens")
 def _sample(lines: list[tuple[Floats, Floats]]) -> Sample:
     """Weights added up by length; lengths of 0 say nothing."""
     tokens, place = np.unique(np.concatenate([line[0] for line in lines]), return_inverse=True)
-    weight = np.bincount(place, np.concatenate([line[1] for line in lines]))
+    weight = np.bincount(place, np.concatenate([line[1] for line in lines])).astype(np.float64)
     keep = (tokens >= 1) & (weight > 0)
     return Sample(tokens[keep], weight[keep])
 

@@ -14,7 +14,7 @@ from capplan.importers.traces.how import How
 from capplan.importers.traces.layout import Layout
 from capplan.importers.traces.part import Part
 from capplan.importers.traces.prefixes import PrefixCache
-from capplan.records.trace import Floats, Ints
+from capplan.records.trace import Column, Floats
 
 
 def read_table(path: Path, layout: Layout, blocks: Iterable[Block], how: How) -> Part:
@@ -79,13 +79,13 @@ class _Reading:
 
     def _numbers(
         self, lines: Sequence[int], named: dict[Any, Sequence[Any]], bad: dict[int, Complaint]
-    ) -> dict[str, Floats | Ints]:
+    ) -> dict[str, Column]:
         def complain(field: Any, place: int, rule: str, value: Any) -> None:
             where, key = f"{self.path}:{lines[place]}", self.layout.columns[field]
             bad.setdefault(place, Complaint(where, key, rule, columns.shown(value)))
 
         clock = self._clock(lines, named["arrival"])
-        block: dict[str, Floats | Ints] = {
+        block: dict[str, Column] = {
             "arrival": columns.parsed(
                 named["arrival"], clock.block, clock.one, lambda *a: complain("arrival", *a)
             )
@@ -118,10 +118,10 @@ class _Reading:
             self.clock = clock
         return self.clock
 
-    def _prefixes(self, values: Sequence[Any], prompt: Floats) -> dict[str, Floats | Ints]:
+    def _prefixes(self, values: Sequence[Any], prompt: Floats) -> dict[str, Column]:
         """Which requests begin alike, and what a cache would have held of them."""
         first = [value[0] if isinstance(value, list) and value else value for value in values]
-        found: dict[str, Floats | Ints] = {"prefix": columns.codes(first, self.prefixes)}
+        found: dict[str, Column] = {"prefix": columns.codes(first, self.prefixes)}
         if self.caches is not None:
             found["cached"] = np.fromiter(
                 self._served(values, prompt), np.float64, count=len(values)
