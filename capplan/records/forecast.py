@@ -22,7 +22,7 @@ from capplan.units import (
 
 Quantile = Literal[
     "p01", "p05", "p10", "p20", "p25", "p30", "p40", "p50",
-    "p60", "p70", "p75", "p80", "p90", "p95", "p97", "p98", "p99",
+    "p60", "p70", "p75", "p80", "p90", "p95", "p97", "p98", "p99", "p995", "p999",
 ]  # fmt: skip
 BandQuantile = Literal["p05", "p25", "p50", "p75", "p90", "p95"]
 Metric = Literal["ttft", "tpot", "chunk_gap"]
@@ -113,10 +113,10 @@ class Burstiness(Record):
 
     gap_cv: Ratio
     """Standard deviation over mean of the time between requests."""
-    dispersion_1s: Ratio
+    dispersion_1s: Ratio | None = None
     """Variance over mean of the requests in a second, around the interval's own mean."""
-    dispersion_10s: Ratio
-    dispersion_60s: Ratio
+    dispersion_10s: Ratio | None = None
+    dispersion_60s: Ratio | None = None
 
 
 class Lengths(Record):

@@ -14,7 +14,13 @@ from capplan.importers.traces.part import Part
 from capplan.records.trace import Reading, Trace
 
 
-def read(paths: Sequence[Path], how: How, *, kinds_by_file: bool = False) -> Reading:
+def read(
+    paths: Sequence[Path],
+    how: How,
+    *,
+    kinds_by_file: bool = False,
+    monitored: Reading | None = None,
+) -> Reading:
     """The history that files hold together.
 
     Files of requests are one trace. One source of rates may stand beside them: then the rates are
@@ -24,12 +30,13 @@ def read(paths: Sequence[Path], how: How, *, kinds_by_file: bool = False) -> Rea
         paths: Files or folders.
         how: What the user says.
         kinds_by_file: Whether each file's requests are a class of their own.
+        monitored: Rates from elsewhere.
 
     Raises:
         InputError: Of every file that cannot be read, or files that do not go together.
     """
     parts: list[Part] = []
-    rates: list[Reading] = []
+    rates: list[Reading] = [] if monitored is None else [monitored]
     complaints: list[Complaint] = []
     for path in paths:
         try:

@@ -1,0 +1,264 @@
+"""`capplan forecast`: traces and monitoring to a forecast."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from capplan.cli import forecast_options as options
+from capplan.cli.inputs import Format
+from capplan.cli.simulated import working
+
+if TYPE_CHECKING:
+    from capplan.forecaster.make import Made, Said
+    from capplan.forecaster.observe import Wishes
+    from capplan.importers.traces.how import How
+    from capplan.records.forecast import Forecast
+    from capplan.records.history import History
+    from capplan.records.trace import Reading
+
+
+def forecast(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SOURCE]...", help="Traces, logs or rates: files or folders, also gzip."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the forecast, and a CSV file beside it."
+        ),
+    ] = None,
+    update: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Renew the traffic of a forecast; what people wrote stays."
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Model to plan for, in a new forecast.")
+    ] = None,
+    objectives: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[CLASS:]LIST",
+            help="As ttft_p99=2s,tpot_p95=50ms, in a new forecast; repeatable.",
+        ),
+    ] = None,
+    mapping: Annotated[
+        str | None,
+        typer.Option(
+            "--map",
+            metavar="LIST",
+            help="Columns of an unknown table: arrival=ts:ms,prompt=in,output=out, and if there "
+            "are class=, cached=, prefix=, failed=. Dots go into nested JSON.",
+        ),
+    ] = None,
+    classes: Annotated[
+        str,
+        typer.Option(
+            metavar="RULE", help="column (where there is one), one, file, prefix:N or lengths:N."
+        ),
+    ] = "column",
+    step: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Interval of the rates. Default: by the history."),
+    ] = None,
+    ahead: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Plan for the time after the history, as 7d, instead of the history itself.",
+        ),
+    ] = None,
+    at: Annotated[
+        str, typer.Option(metavar="QUANTILE", help="Of the band that --ahead plans for.")
+    ] = "p90",
+    zone: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of times written without one, and to show times in."),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(metavar="MOMENT", help="Of a trace that counts from nought."),
+    ] = None,
+    cache: Annotated[
+        float | None,
+        typer.Option(
+            min=1, metavar="TOKENS", help="Size of the prefix cache that hashes are replayed in."
+        ),
+    ] = None,
+    skip_bad: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Read on over so many bad rows.")
+    ] = 0,
+    prometheus: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Ask a Prometheus server about vLLM, SGLang or TRT-LLM."),
+    ] = None,
+    window: Annotated[
+        str, typer.Option(metavar="DURATION", help="How far back Prometheus is asked.")
+    ] = "14d",
+    selector: Annotated[
+        str, typer.Option(metavar="LABELS", help='Which series, as model_name="m".')
+    ] = "",
+    form: Annotated[
+        Format, typer.Option("--format", help="What goes to stdout.", show_choices=True)
+    ] = Format.table,
+) -> None:
+    """Make or renew a forecast from the requests that were seen; look at them first without -o."""
+    from capplan.forecaster.observe import observe
+
+    _check(sources or [], prometheus, output, update)
+    rule, by_file = options.classes(classes)
+    hours, quantile = options.hours_ahead(ahead), options.quantile(at)
+    wishes = _wishes(rule, step, hours, start, zone)
+    how = _how(mapping, zone, cache, skip_bad)
+    with working("reading"):
+        reading = _read(sources or [], how, by_file, prometheus, (window, selector))
+        history = observe(reading, wishes)
+    target = output or update
+    if target is not None:
+        said = _said(target, update, model, objectives or [], history)
+        _write(target, update, history, said, quantile if hours else None)
+    if form is Format.json:
+        typer.echo(history.model_dump_json(indent=2))
+    else:
+        _show(history)
+
+
+def _check(
+    sources: list[str], prometheus: str | None, output: Path | None, update: Path | None
+) -> None:
+    """What to read is named, and a forecast is not written onto a source."""
+    from capplan.errors import Complaint, InputError
+
+    if not sources and prometheus is None:
+        raise InputError([Complaint("capplan forecast", "", "needs a SOURCE or --prometheus URL")])
+    for target in (output, update):
+        if target is None:
+            continue
+        names = {target.resolve(), _beside(target).resolve()}
+        if names & {Path(source).resolve() for source in sources}:
+            raise InputError([Complaint("--output", "", "is one of the sources", str(target))])
+
+
+def _wishes(
+    rule: "options.Rule", step: str | None, hours: int | None, start: str | None, zone: str | None
+) -> "Wishes":
+    from capplan import __version__
+    from capplan.forecaster.observe import Wishes
+
+    wishes = Wishes(__version__, rule, options.duration_s("--step", step))
+    wishes = replace(wishes, start=options.start(start), ahead_h=hours or wishes.ahead_h)
+    return replace(wishes, zone=options.zone(zone) or wishes.zone)
+
+
+def _how(mapping: str | None, zone: str | None, cache: float | None, skip_bad: int) -> "How":
+    from capplan.importers.traces.how import How
+    from capplan.importers.traces.layout import mapped
+    from capplan.importers.traces.ledger import Ledger
+
+    layout = None if mapping is None else mapped(mapping)
+    return How(Ledger(skip_bad), layout, options.zone(zone), cache)
+
+
+def _read(
+    sources: list[str], how: "How", by_file: bool, url: str | None, asked: tuple[str, str]
+) -> "Reading":
+    from capplan.importers.traces.read import read
+
+    monitored = None
+    if url is not None:
+        from capplan.importers.prometheus.history import ask
+
+        window_s = options.duration_s("--window", asked[0])
+        assert window_s is not None  # it has a default
+        monitored = ask(url, window_s, asked[1])
+    paths = [Path(source) for source in sources]
+    return read(paths, how, kinds_by_file=by_file, monitored=monitored)
+
+
+def _said(
+    target: Path, update: Path | None, model: str | None, texts: list[str], history: "History"
+) -> "Said":
+    """The people's part: from the old forecast, or from the options."""
+    from capplan.errors import Complaint, InputError
+    from capplan.forecaster.make import Said
+
+    names = [seen.name for seen in history.classes]
+    given = options.objectives(texts, names)
+    if update is not None:
+        old = _old(update)
+        own = {traffic.name: traffic.objectives for traffic in old.classes}
+        spare = next(iter(own.values()))
+        # A class the forecast lacks is refused when the two are put together.
+        return Said(old.name, old.model, {name: own.get(name, spare) for name in names})
+    if model is None:
+        remedy = "name the model to plan for, as its profiles do: --model NAME"
+        raise InputError([Complaint("--model", "", "a new forecast needs one", remedy=remedy)])
+    return Said(target.stem, model, given)
+
+
+def _old(path: Path) -> "Forecast":
+    from capplan.files.reader import read
+    from capplan.records.forecast import Forecast
+
+    return read(path, Forecast)
+
+
+def _beside(target: Path) -> Path:
+    return target.with_suffix(".csv")
+
+
+def _write(
+    target: Path,
+    update: Path | None,
+    history: "History",
+    said: "Said",
+    at: "options.BandQuantile | None",
+) -> None:
+    """The CSV file first, so that the forecast never names one that is not there."""
+    from capplan.files.columns import to_csv
+    from capplan.files.writer import write_record, write_text
+    from capplan.forecaster.make import make
+
+    made = make(history, said, _beside(target).name, at)
+    time = made.forecast.time
+    columns = {name: line.tolist() for name, line in made.columns.items()}
+    series = to_csv(time.start, time.step_s, columns)
+    if update is None:
+        write_text(_beside(target), series)
+        write_record(target, made.forecast)
+    else:
+        text = _renewed(update, made)
+        write_text(_beside(target), series)
+        write_text(target, text)
+
+
+def _renewed(path: Path, made: "Made") -> str:
+    """Text of a forecast with new traffic, people's comments in their places where that works."""
+    from capplan.files.emitter import to_yaml
+    from capplan.files.mend import mended
+    from capplan.files.text import read_text
+    from capplan.forecaster.renew import CLASS_TRAFFIC, TRAFFIC, renewed
+
+    whole = renewed(_old(path), made.forecast)
+    fresh = to_yaml(whole)
+    keys = [key for key in TRAFFIC if key != "time"]
+    try:
+        return mended(read_text(path, 16 << 20), fresh, ["time", *keys], CLASS_TRAFFIC)
+    except ValueError as error:
+        typer.echo(f"{path}: {error}: written anew, without its comments", err=True)
+        return fresh
+
+
+def _show(history: "History") -> None:
+    from rich.console import Console
+
+    from capplan.report.history import report
+    from capplan.report.text import show
+
+    show(report(history), Console(highlight=False))
