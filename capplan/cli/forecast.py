@@ -11,10 +11,11 @@ from capplan.cli.inputs import Format
 from capplan.cli.simulated import working
 
 if TYPE_CHECKING:
+    from capplan.forecaster.kinds import Rule
     from capplan.forecaster.make import Made, Said
     from capplan.forecaster.observe import Wishes
     from capplan.importers.traces.how import How
-    from capplan.records.forecast import Forecast
+    from capplan.records.forecast import BandQuantile, Forecast
     from capplan.records.history import History
     from capplan.records.trace import Reading
 
@@ -146,7 +147,7 @@ def _check(
 
 
 def _wishes(
-    rule: "options.Rule", step: str | None, hours: int | None, start: str | None, zone: str | None
+    rule: "Rule", step: str | None, hours: int | None, start: str | None, zone: str | None
 ) -> "Wishes":
     from capplan import __version__
     from capplan.forecaster.observe import Wishes
@@ -218,7 +219,7 @@ def _write(
     update: Path | None,
     history: "History",
     said: "Said",
-    at: "options.BandQuantile | None",
+    at: "BandQuantile | None",
 ) -> None:
     """The CSV file first, so that the forecast never names one that is not there."""
     from capplan.files.columns import to_csv

@@ -46,10 +46,10 @@ def start(text: str | None) -> dt.datetime | None:
     if text is None:
         return None
     try:
-        moment = dt.datetime.fromisoformat(text)
+        moment: dt.datetime | None = dt.datetime.fromisoformat(text)
     except ValueError:
-        moment = dt.datetime.min
-    if moment.tzinfo is None:
+        moment = None
+    if moment is None or moment.tzinfo is None:
         raise _refused("--start", "must be a moment with its zone, as 2026-12-07T00:00:00Z", text)
     return moment
 

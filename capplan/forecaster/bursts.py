@@ -6,6 +6,8 @@ from capplan.forecaster.counting import MINUTE_S
 from capplan.records.forecast import Burstiness
 from capplan.records.trace import Counted, Floats
 
+_AROUND_S = 600.0
+"""Shorter intervals are put together: what lasts minutes is a burst too."""
 _FEWEST = 1000
 """Requests below which a variance says little."""
 
@@ -19,6 +21,9 @@ def burstiness(
     The Statistical Analysis of Series of Events (1966), ch. 4; 1 for random arrivals, k where they
     come in batches of k.
     """
+    if step_s < _AROUND_S:
+        intervals = int(intervals * step_s // _AROUND_S)
+        step_s = _AROUND_S
     inside = arrival_s[(arrival_s >= begin_s) & (arrival_s < begin_s + intervals * step_s)]
     if len(inside) < _FEWEST:
         return None
@@ -33,7 +38,7 @@ def burstiness(
     )
 
 
-def dispersion(since_s: Floats, window_s: float, step_s: float, intervals: int) -> float:
+def dispersion(since_s: Floats, window_s: float, step_s: float, intervals: int) -> float | None:
     """Variance over mean of the counts in windows, around each interval's mean.
 
     Args:
@@ -43,11 +48,11 @@ def dispersion(since_s: Floats, window_s: float, step_s: float, intervals: int) 
         intervals: How many there are.
 
     Returns:
-        1 where an interval holds a single window: nothing is known then.
+        None where an interval holds a single window: nothing is known then.
     """
     windows = int(step_s // window_s)
     if windows < 2:
-        return 1.0
+        return None
     place = np.floor(since_s / step_s).astype(np.int64)
     slot = np.floor((since_s - place * step_s) / window_s).astype(np.int64)
     whole = (slot < windows) & (place < intervals)

@@ -73,7 +73,7 @@ def described(sample: Sample, count: float) -> Lengths:
     tokens = np.maximum(sample.tokens, 1.0)
     longest = float(tokens.max())
     known = _told(count)
-    places = np.array([int(name[1:]) / 100 for name in known])
+    places = np.array([_place(name) for name in known])
     values = quantile(Sample(tokens, sample.weight), places)
     quantiles = dict(zip(known, values.tolist(), strict=True))
     mean = float(np.average(tokens, weights=sample.weight))
@@ -84,9 +84,12 @@ def described(sample: Sample, count: float) -> Lengths:
     return Lengths(mean_tokens=mean, quantiles=quantiles, max_tokens=longest)
 
 
+def _place(name: Quantile) -> float:
+    """p05 is 0.05, p995 is 0.995."""
+    return float(f"0.{name[1:]}")
+
+
 def _told(count: float) -> list[Quantile]:
     """Quantiles with enough requests beyond them; the quartiles' neighbours at least."""
-    told = [
-        name for name in _STORED if min(int(name[1:]), 100 - int(name[1:])) / 100 * count >= _BEYOND
-    ]
+    told = [name for name in _STORED if min(_place(name), 1 - _place(name)) * count >= _BEYOND]
     return told if len(told) >= 2 else ["p25", "p50", "p75"]

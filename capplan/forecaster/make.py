@@ -133,7 +133,7 @@ def _whole(line: Sequence[float | None]) -> Floats:
     """Unknown intervals straight between the known ones; a caveat names them."""
     values = np.array([np.nan if value is None else value for value in line])
     known = np.flatnonzero(~np.isnan(values))
-    return np.interp(np.arange(len(values)), known, values[known])
+    return np.asarray(np.interp(np.arange(len(values)), known, values[known]))
 
 
 def _shares(history: History, hours: int) -> dict[str, Floats]:
@@ -156,7 +156,7 @@ def _band(outlook: Outlook, file: str) -> Band:
 
 
 def _class(seen: ClassSeen, said: Said, file: str, column: str) -> TrafficClass:
-    fields = {
+    fields: dict[str, Any] = {
         "name": seen.name,
         "rate": Rate(series=Series(file=file, column=column)),
         "input_tokens": seen.input_tokens,

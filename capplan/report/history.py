@@ -139,15 +139,21 @@ def _lengths(lengths: Lengths | None) -> tuple[str, ...]:
 
 def _bursts(history: History) -> list[Table]:
     rows: list[tuple[str, str]] = []
-    if history.peak_minute_over_mean is not None:
+    if history.peak_minute_over_mean is not None and history.step_s > 60:
         minute = f"busiest minute over the busiest {_span(history.step_s)}"
         rows.append((minute, f"{history.peak_minute_over_mean:.2f}"))
     if history.burstiness is not None:
         found = history.burstiness
         rows += [
-            ("variance over mean of counts in 1 s", f"{found.dispersion_1s:.2f}"),
-            ("  in 10 s", f"{found.dispersion_10s:.2f}"),
-            ("  in 60 s", f"{found.dispersion_60s:.2f}"),
+            *(
+                (f"variance over mean of counts in {window}", f"{value:.2f}")
+                for window, value in (
+                    ("1 s", found.dispersion_1s),
+                    ("10 s", found.dispersion_10s),
+                    ("60 s", found.dispersion_60s),
+                )
+                if value is not None
+            ),
             ("spread over mean of the time between requests", f"{found.gap_cv:.2f}"),
         ]
     if history.week_over_week is not None:

@@ -1,5 +1,6 @@
 """Sources to one history."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -80,8 +81,13 @@ def _requests(parts: list[Part], how: How, *, kinds_by_file: bool) -> Reading:
         raise InputError([Complaint(part.place, "", rule) for part in parts])
     caveats = [line for part in parts for line in _said(part, how)]
     for part in parts:
-        caveats += [f"{part.place}: {one}" for one in suspicions.of_order(part.trace().arrival_s)]
-    trace = _joined([_renamed(part, by_file=kinds_by_file) for part in parts])
+        where = f"{Path(part.place).name}: " if len(parts) > 1 else ""
+        caveats += [where + one for one in suspicions.of_file(part.trace())]
+    traces = [part.trace() for part in parts]
+    if kinds_by_file:
+        names = _names([part.place for part in parts])
+        traces = [_of_one_kind(*pair) for pair in zip(traces, names, strict=True)]
+    trace = _joined(traces)
     caveats += suspicions.of_trace(trace)
     files = tuple(part.read() for part in parts)
     return Reading(trace, None, files, tuple(dict.fromkeys(caveats)))
@@ -107,11 +113,16 @@ def _said(part: Part, how: How) -> list[str]:
     return lines
 
 
-def _renamed(part: Part, *, by_file: bool) -> Trace:
-    trace = part.trace()
-    if not by_file:
-        return trace
-    name = Path(part.place).name.partition(".")[0] or part.place
+def _names(places: list[str]) -> list[str]:
+    """Names of files without their ends and what all begin with, up to a mark between words."""
+    names = [Path(place).name.partition(".")[0] or place for place in places]
+    common = os.path.commonprefix(names) if len(names) > 1 else ""
+    cut = max((at + 1 for at, letter in enumerate(common) if not letter.isalnum()), default=0)
+    short = [name[cut:] for name in names]
+    return short if all(short) else names
+
+
+def _of_one_kind(trace: Trace, name: str) -> Trace:
     return replace(trace, kind=np.zeros(len(trace), dtype=np.int64), kinds=(name,))
 
 

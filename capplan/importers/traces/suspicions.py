@@ -18,8 +18,15 @@ _NEAR = 0.9
 _MOST_GAPS = 3
 
 
-def of_order(arrival_s: Floats) -> list[str]:
-    """Rows whose clock stands before that of the row above, as the file has them."""
+def of_file(trace: Trace) -> list[str]:
+    """A clock that goes back and lengths that look cut, in the order that the file has."""
+    found = _back(trace.arrival_s)
+    for what, tokens in (("prompts", trace.prompt_tokens), ("answers", trace.output_tokens)):
+        found += _cut(what, tokens)
+    return found
+
+
+def _back(arrival_s: Floats) -> list[str]:
     back = -np.diff(arrival_s)
     jumps = int((back > 0).sum())
     if not jumps:
@@ -28,11 +35,8 @@ def of_order(arrival_s: Floats) -> list[str]:
 
 
 def of_trace(trace: Trace) -> list[str]:
-    """Gaps, duplicates, a coarse clock and lengths that look cut, in a trace in order."""
-    found = [*_coarse(trace.arrival_s), *_duplicates(trace), *_gaps(trace)]
-    for what, tokens in (("prompt", trace.prompt_tokens), ("answer", trace.output_tokens)):
-        found += _cut(what, tokens)
-    return found
+    """Gaps, duplicates and a coarse clock, in a trace in order of arrival."""
+    return [*_coarse(trace.arrival_s), *_duplicates(trace), *_gaps(trace)]
 
 
 def clock(second_s: float, dated: bool) -> str:
@@ -94,4 +98,4 @@ def _cut(what: str, tokens: Floats) -> list[str]:
     share, around = near.mean(), below.mean() / 9
     if share < _CUT_SHARE or share < _CUT_OVER_AROUND * around:
         return []
-    return [f"{share:.1%} of the {what}s have about {limit:,.0f} tokens: cut at a limit, it seems"]
+    return [f"{share:.1%} of the {what} have about {limit:,.0f} tokens: cut at a limit, it seems"]
