@@ -1,8 +1,8 @@
 """Sources to one history."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -116,10 +116,15 @@ def _said(part: Part, how: How) -> list[str]:
 def _names(places: list[str]) -> list[str]:
     """Names of files without their ends and what all begin with, up to a mark between words."""
     names = [Path(place).name.partition(".")[0] or place for place in places]
-    common = os.path.commonprefix(names) if len(names) > 1 else ""
+    common = _common(names) if len(names) > 1 else ""
     cut = max((at + 1 for at, letter in enumerate(common) if not letter.isalnum()), default=0)
     short = [name[cut:] for name in names]
     return short if all(short) else names
+
+
+def _common(names: list[str]) -> str:
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    return "".join(letters[0] for letters in alike)
 
 
 def _of_one_kind(trace: Trace, name: str) -> Trace:

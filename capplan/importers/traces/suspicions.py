@@ -19,8 +19,8 @@ _MOST_GAPS = 3
 
 
 def of_file(trace: Trace) -> list[str]:
-    """A clock that goes back and lengths that look cut, in the order that the file has."""
-    found = _back(trace.arrival_s)
+    """A clock that goes back, gaps and lengths that look cut, in the order of the file."""
+    found = [*_back(trace.arrival_s), *_gaps(np.sort(trace.arrival_s), trace.dated)]
     for what, tokens in (("prompts", trace.prompt_tokens), ("answers", trace.output_tokens)):
         found += _cut(what, tokens)
     return found
@@ -35,8 +35,8 @@ def _back(arrival_s: Floats) -> list[str]:
 
 
 def of_trace(trace: Trace) -> list[str]:
-    """Gaps, duplicates and a coarse clock, in a trace in order of arrival."""
-    return [*_coarse(trace.arrival_s), *_duplicates(trace), *_gaps(trace)]
+    """A coarse clock and requests that stand twice."""
+    return [*_coarse(trace.arrival_s), *_duplicates(trace)]
 
 
 def clock(second_s: float, dated: bool) -> str:
@@ -65,9 +65,9 @@ def _duplicates(trace: Trace) -> list[str]:
     return [f"{count:,} requests repeat another in time and lengths: kept"] if count else []
 
 
-def _gaps(trace: Trace) -> list[str]:
+def _gaps(arrival_s: Floats, dated: bool) -> list[str]:
     """Waits far longer than those around them."""
-    waits = np.diff(trace.arrival_s)
+    waits = np.diff(arrival_s)
     if len(waits) < 2:
         return []
     total = np.concatenate([[0.0], np.cumsum(waits)])
@@ -78,7 +78,7 @@ def _gaps(trace: Trace) -> list[str]:
     odd = np.flatnonzero((waits > _GAP_S) & (waits > _GAP_OVER_MEAN * around))
     longest = odd[np.argsort(-waits[odd], kind="stable")][:_MOST_GAPS]
     lines = [
-        f"nothing for {waits[at] / 60:,.1f} min from {clock(trace.arrival_s[at], trace.dated)}, "
+        f"nothing for {waits[at] / 60:,.1f} min from {clock(float(arrival_s[at]), dated)}, "
         f"{waits[at] / around[at]:,.0f} times the mean wait around it"
         for at in np.sort(longest)
     ]
