@@ -49,6 +49,13 @@ def forecast(
             help="As ttft_p99=2s,tpot_p95=50ms, in a new forecast; repeatable.",
         ),
     ] = None,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[CLASS:]NAME",
+            help="Which acceptance table of a profile applies, in a new forecast; repeatable.",
+        ),
+    ] = None,
     mapping: Annotated[
         str | None,
         typer.Option(
@@ -122,7 +129,8 @@ def forecast(
         history = observe(reading, wishes)
     target = output or update
     if target is not None:
-        said = _said(target, update, model, objectives or [], history)
+        wanted = (model, objectives or [], workload or [])
+        said = _said(target, update, wanted, history)
         _write(target, update, history, said, quantile if hours else None)
     if form is Format.json:
         typer.echo(history.model_dump_json(indent=2))
@@ -183,14 +191,18 @@ def _read(
 
 
 def _said(
-    target: Path, update: Path | None, model: str | None, texts: list[str], history: "History"
+    target: Path,
+    update: Path | None,
+    wanted: tuple[str | None, list[str], list[str]],
+    history: "History",
 ) -> "Said":
     """The people's part: from the old forecast, or from the options."""
     from capplan.errors import Complaint, InputError
     from capplan.forecaster.make import Said
 
     names = [seen.name for seen in history.classes]
-    given = options.objectives(texts, names)
+    model, objectives, workloads = wanted
+    given = options.objectives(objectives, names)
     if update is not None:
         old = _old(update)
         own = {traffic.name: traffic.objectives for traffic in old.classes}
@@ -200,7 +212,7 @@ def _said(
     if model is None:
         remedy = "name the model to plan for, as its profiles do: --model NAME"
         raise InputError([Complaint("--model", "", "a new forecast needs one", remedy=remedy)])
-    return Said(target.stem, model, given)
+    return Said(target.stem, model, given, options.workloads(workloads, names))
 
 
 def _old(path: Path) -> "Forecast":
@@ -241,6 +253,8 @@ def _write(
 
 def _renewed(path: Path, made: "Made") -> str:
     """Text of a forecast with new traffic, people's comments in their places where that works."""
+    from yaml import YAMLError
+
     from capplan.files.emitter import to_yaml
     from capplan.files.mend import mended
     from capplan.files.text import read_text
@@ -251,8 +265,8 @@ def _renewed(path: Path, made: "Made") -> str:
     keys = [key for key in TRAFFIC if key != "time"]
     try:
         return mended(read_text(path, 16 << 20), fresh, ["time", *keys], CLASS_TRAFFIC)
-    except ValueError as error:
-        typer.echo(f"{path}: {error}: written anew, without its comments", err=True)
+    except (ValueError, YAMLError):
+        typer.echo(f"{path}: cannot be changed in place: its comments are lost", err=True)
         return fresh
 
 

@@ -135,6 +135,21 @@ def objectives(texts: list[str], names: list[str]) -> "dict[str, dict[Objective,
     return found
 
 
+def workloads(texts: list[str], names: list[str]) -> dict[str, str]:
+    """Acceptance workload of each class: `chat` for all, `agents:agent` for one.
+
+    Raises:
+        InputError: There is no such class.
+    """
+    found: dict[str, str] = {}
+    for text in sorted(texts, key=lambda text: ":" in text):
+        own, _, workload = text.rpartition(":")
+        if own and own not in names:
+            raise _refused("--workload", f"no such class; there are {', '.join(names)}", own)
+        found |= dict.fromkeys([own] if own else names, workload)
+    return found
+
+
 def _class_of(text: str) -> str:
     """The class before the last colon that stands before the first equals sign."""
     return text.partition("=")[0].rpartition(":")[0]

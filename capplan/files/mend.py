@@ -36,6 +36,7 @@ def mended(text: str, fresh: str, keys: Collection[str], item_keys: Collection[s
 
     Raises:
         ValueError: The text is not in block style where it must be changed.
+        yaml.YAMLError: The same.
     """
     old, new = yaml.compose(text, yaml.SafeLoader), yaml.compose(fresh, yaml.SafeLoader)
     lines, source = text.splitlines(), fresh.splitlines()
@@ -45,7 +46,20 @@ def mended(text: str, fresh: str, keys: Collection[str], item_keys: Collection[s
         changes += _changes(mine, theirs, item_keys, source)
     for first, last, replacement in sorted(changes, key=lambda change: -change[0]):
         lines[first:last] = replacement(lines)
-    return "\n".join(lines) + "\n"
+    result = "\n".join(lines) + "\n"
+    _check(yaml.safe_load(result), yaml.safe_load(fresh), keys, item_keys)
+    return result
+
+
+def _check(found: Any, wanted: Any, keys: Collection[str], item_keys: Collection[str]) -> None:
+    """The new text says what it should, however the old one was laid out."""
+    pairs = [(found, wanted, keys)]
+    pairs += [
+        (mine, theirs, item_keys)
+        for mine, theirs in zip(found["classes"], wanted["classes"], strict=True)
+    ]
+    if any(mine.get(key) != theirs.get(key) for mine, theirs, own in pairs for key in own):
+        raise ValueError("cannot be changed in place")
 
 
 def _items(root: Any) -> list[Any]:

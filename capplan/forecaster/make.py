@@ -1,7 +1,7 @@
 """A history and what people want of the service, to a forecast."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ class Said:
     model: str
     objectives: dict[str, dict[Objective, float]]
     """By class. [s]"""
+    workloads: dict[str, str] = field(default_factory=dict)
+    """Which of a profile's acceptance tables describes a class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +67,10 @@ def make(history: History, said: Said, file: str, at: BandQuantile | None = None
         columns = {names[n]: _whole(history.class_rates_per_s[n]) for n in names}
     else:
         outlook = _there(history.outlook)
-        total, start = np.array(outlook.quantiles[at]), outlook.start
+        total, start = np.array(outlook.quantiles_per_s[at]), outlook.start
         parts = _shares(history, len(total))
         columns = {column: total * parts[name] for name, column in names.items()}
-        columns |= {f"{q}_per_s": np.array(line) for q, line in outlook.quantiles.items()}
+        columns |= {f"{q}_per_s": np.array(line) for q, line in outlook.quantiles_per_s.items()}
     forecast = _forecast(
         version=1,
         name=said.name,
@@ -151,7 +153,9 @@ def _shares(history: History, hours: int) -> dict[str, Floats]:
 
 
 def _band(outlook: Outlook, file: str) -> Band:
-    rates = {q: Rate(series=Series(file=file, column=f"{q}_per_s")) for q in outlook.quantiles}
+    rates = {
+        q: Rate(series=Series(file=file, column=f"{q}_per_s")) for q in outlook.quantiles_per_s
+    }
     return Band(method=outlook.method, quantiles=rates, back_test=outlook.back_test)
 
 
@@ -163,6 +167,7 @@ def _class(seen: ClassSeen, said: Said, file: str, column: str) -> TrafficClass:
         "output_tokens": seen.output_tokens,
         "length_correlation": seen.length_correlation,
         "prefix_reuse": seen.prefix_reuse,
+        "acceptance_workload": said.workloads.get(seen.name),
         "objectives": said.objectives[seen.name],
     }
     return TrafficClass(**{key: value for key, value in fields.items() if value is not None})
@@ -186,6 +191,6 @@ def _more(history: History, at: BandQuantile | None) -> list[str]:
         seen = max(rate for rate in history.rate_per_s if rate is not None)
         lines.append(
             f"rates are {at} of each hour to come; their highest is "
-            f"{max(outlook.quantiles[at]):.4g}/s, the highest hour seen was {seen:.4g}/s"
+            f"{max(outlook.quantiles_per_s[at]):.4g}/s, the highest hour seen was {seen:.4g}/s"
         )
     return lines

@@ -180,7 +180,7 @@ def _outlook(total: Floats, step_s: float, start: dt.datetime, hours: int) -> Ou
     }
     follows = start + dt.timedelta(seconds=step_s * len(total))
     return Outlook(
-        start=follows, method=found.method, quantiles=quantiles, back_test=found.back_test
+        start=follows, method=found.method, quantiles_per_s=quantiles, back_test=found.back_test
     )
 
 

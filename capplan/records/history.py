@@ -53,7 +53,7 @@ class Outlook(Record):
 
     start: AwareDatetime
     method: str
-    quantiles: dict[BandQuantile, tuple[PerSecond, ...]]
+    quantiles_per_s: dict[BandQuantile, tuple[PerSecond, ...]]
     """Of all classes together, an hour each. [1/s]"""
     back_test: BackTest
 

@@ -163,10 +163,10 @@ def _bursts(history: History) -> list[Table]:
 
 def _outlook(history: History, outlook: Outlook) -> Table:
     test = outlook.back_test
-    days = len(next(iter(outlook.quantiles.values()))) / 24
-    highest = {name: max(line) for name, line in outlook.quantiles.items()}
+    days = len(next(iter(outlook.quantiles_per_s.values()))) / 24
+    highest = {name: max(line) for name, line in outlook.quantiles_per_s.items()}
     since = f" {outlook.start:%a %Y-%m-%d %H:%M}" if history.dated else " the history"
-    bar = "the bar itself" if "seasonal-naive" in outlook.method[:14] else "better below 1"
+    bar = " (it is the bar)" if outlook.method.startswith("seasonal-naive") else ""
     return Table(
         title=f"The {days:.3g} days after{since}",
         columns=("", ""),
@@ -177,7 +177,7 @@ def _outlook(history: History, outlook: Outlook) -> Table:
             ("  p95", numbers.rate(highest["p95"])),
             (f"{test.held_back_days} days held back: inside p25-p75", f"{test.coverage_50:.0%}"),
             ("  inside p05-p95", f"{test.coverage_90:.0%}"),
-            (f"  loss over seasonal-naive, {bar}", f"{test.loss_over_naive:.2f}"),
+            ("  loss over seasonal-naive's", f"{test.loss_over_naive:.2f}{bar}"),
         ),
     )
 

@@ -9,10 +9,14 @@ from capplan.records.trace import Floats, Trace
 _GAP_OVER_MEAN = 40.0
 """A wait this many times the mean around it is no chance: e^-40 if arrivals are random."""
 _GAP_S = 60.0
+_FEWEST = 20
+"""Waits that a mean is taken from."""
 _AROUND = 100
 """Waits before and after that make the mean around a gap."""
 _CUT_SHARE = 0.01
 _CUT_OVER_AROUND = 10.0
+_ALL = 0.99
+"""Lengths that are all alike were made so, not cut."""
 _NEAR = 0.9
 """Only lengths close to the longest are looked at for a cut."""
 _MOST_GAPS = 3
@@ -68,14 +72,14 @@ def _duplicates(trace: Trace) -> list[str]:
 def _gaps(arrival_s: Floats, dated: bool) -> list[str]:
     """Waits far longer than those around them."""
     waits = np.diff(arrival_s)
-    if len(waits) < 2:
+    if len(waits) < _FEWEST:
         return []
     total = np.concatenate([[0.0], np.cumsum(waits)])
     place = np.arange(len(waits))
     first = np.maximum(place - _AROUND, 0)
     last = np.minimum(place + _AROUND + 1, len(waits))
     around = (total[last] - total[first] - waits) / np.maximum(last - first - 1, 1)
-    odd = np.flatnonzero((waits > _GAP_S) & (waits > _GAP_OVER_MEAN * around))
+    odd = np.flatnonzero((around > 0) & (waits > _GAP_S) & (waits > _GAP_OVER_MEAN * around))
     longest = odd[np.argsort(-waits[odd], kind="stable")][:_MOST_GAPS]
     lines = [
         f"nothing for {waits[at] / 60:,.1f} min from {clock(float(arrival_s[at]), dated)}, "
@@ -96,6 +100,6 @@ def _cut(what: str, tokens: Floats) -> list[str]:
     near = (tokens > 0.99 * limit) & (tokens <= 1.001 * limit)
     below = (tokens > 0.90 * limit) & (tokens <= 0.99 * limit)
     share, around = near.mean(), below.mean() / 9
-    if share < _CUT_SHARE or share < _CUT_OVER_AROUND * around:
+    if not _CUT_SHARE <= share < _ALL or share < _CUT_OVER_AROUND * around:
         return []
     return [f"{share:.1%} of the {what} have about {limit:,.0f} tokens: cut at a limit, it seems"]
