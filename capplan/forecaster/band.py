@@ -16,6 +16,8 @@ PROBABILITIES = np.array([int(name[1:]) / 100 for name in NAMES])
 FEWEST_DAYS = 7
 _FIRST_FIT = 2
 """Days behind the first forecast that an error is taken from."""
+_LEAST_PART = 4
+"""Nor from less than a quarter of the history: such early fits err more than the last one."""
 _MOST_ORIGINS = 28
 _HELD_BACK = (3, 7)
 """Days: at least, at most; a third of the history between."""
@@ -147,7 +149,7 @@ def _errors(point: Point, logs: Floats) -> Floats:
     from scipy.stats import norm, t
 
     days = len(logs) // DAY
-    origins = range(max(_FIRST_FIT, days - _MOST_ORIGINS), days)
+    origins = range(max(_FIRST_FIT, days // _LEAST_PART, days - _MOST_ORIGINS), days)
     errors = [logs[d * DAY :] - point(logs[: d * DAY], len(logs) - d * DAY) for d in origins]
     found = np.nanquantile(np.concatenate(errors), PROBABILITIES)
     middle = PROBABILITIES == 0.5

@@ -46,7 +46,7 @@ def _row(path: Path, number: int, line: str, ledger: Ledger) -> tuple[int, Any] 
     try:
         row = json.loads(line)
     except ValueError as error:
-        column = getattr(error, "pos", 0) + 1
+        column = min(getattr(error, "pos", 0), len(line.rstrip())) + 1
         ledger.add(Complaint(f"{path}:{number}:{column}", "", "is not JSON"))
         return None
     if not isinstance(row, dict):
