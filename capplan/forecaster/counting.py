@@ -10,6 +10,8 @@ from capplan.records.trace import Counted, Floats, Seen, Trace
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 MINUTE_S = 60.0
+_WHOLE = 0.01
+"""An interval that lacks less than this part of itself at an end of the history is complete."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +42,8 @@ def binned(trace: Trace, step_s: float, seen: tuple[Seen | None, ...]) -> Binned
     first, last = float(trace.arrival_s[0]), float(trace.arrival_s[-1])
     begin = first
     if trace.dated and last - first >= DAY_S:
-        begin = math.ceil(first / step_s) * step_s
-    intervals = int((last - begin) // step_s)
+        begin = math.ceil(first / step_s - _WHOLE) * step_s
+    intervals = int((last - begin) / step_s + _WHOLE)
     if intervals < 1:
         rule = f"must be longer than one interval of {step_s:g} s: name a shorter --step"
         raise InputError([Complaint("", "history", rule, f"{last - first:.1f} s")])

@@ -195,7 +195,7 @@ def _picture(history: History) -> tuple[str, tuple[str, ...]]:
     rows = [line[at : at + 24] for at in range(0, len(line), 24)]
     left_out = max(0, len(rows) - _MOST_DAYS)
     days = [
-        f"{_day(history, place):14}"
+        f"{_day(history, place):16}"
         + "".join(
             " " if not place and hour < first else _mark(rate, peak)
             for hour, rate in enumerate(row)
@@ -203,7 +203,7 @@ def _picture(history: History) -> tuple[str, tuple[str, ...]]:
         for place, row in enumerate(rows)
         if place >= left_out
     ]
-    head = f"{'':14}0     6     12    18"
+    head = f"{'':16}0     6     12    18"
     title = "The days" if not left_out else f"The last {_MOST_DAYS} days"
     return f"{title}, a mark an hour; {scale}", (head, *days)
 

@@ -95,6 +95,16 @@ def test_dated_hours_keep_to_the_clock():
     assert counted.rate_per_s == pytest.approx(0.1)
 
 
+def test_a_week_to_the_last_second_is_a_whole_week():
+    begin = 1_715_299_200.0  # 2024-05-10 00:00
+    requests = trace(begin + np.arange(0.4, 7 * 86_400, 10.0), dated=True)
+
+    counted = binned(requests, HOUR, of_trace(requests)).counted
+
+    assert counted.rate_per_s.shape == (1, 168)
+    assert counted.rate_per_s == pytest.approx(0.1)
+
+
 @given(st.integers(0, 50))
 def test_rank_correlation_is_scipys(seed):
     rng = np.random.default_rng(seed)

@@ -30,7 +30,7 @@ def test_an_hour_of_requests_makes_no_day():
     history = observe(of_requests(trace(arrivals)), WISHES)
 
     assert history.step_s == 60
-    assert len(history.rate_per_s) == 59
+    assert len(history.rate_per_s) == 60
     assert history.outlook is None
     assert any("no shape of the day, and none was invented" in line for line in history.caveats)
     with pytest.raises(InputError, match="needs seven whole days of hourly history"):
