@@ -57,11 +57,11 @@ def ahead(rate_per_s: Floats, hours: int) -> Ahead:
         hours: How far. [h]
 
     Raises:
-        InputError: There is less than a week of history.
+        InputError: There is less than a week of steady history.
     """
-    days = len(rate_per_s) // DAY
+    days = steady_days(rate_per_s)
     if days < FEWEST_DAYS:
-        rule = f"a band for the future needs {FEWEST_DAYS} whole days of history"
+        rule = f"a band for the future needs {FEWEST_DAYS} whole days of history in a row"
         remedy = "leave --ahead out and plan on what was seen, or write `rate: daily` by hand"
         raise InputError([Complaint("--ahead", "", rule, f"{days}", remedy)])
     rate = rate_per_s[len(rate_per_s) - days * DAY :]
@@ -77,6 +77,14 @@ def ahead(rate_per_s: Floats, hours: int) -> Ahead:
         loss_over_naive=lost / bar if bar > 0 else 1.0,
     )
     return Ahead(best.name, best.band(rate, hours), test)
+
+
+def steady_days(rate_per_s: Floats) -> int:
+    """Days up to the last hour, back to one that has no requests in half of its hours or more."""
+    days = len(rate_per_s) // DAY
+    by_day = rate_per_s[len(rate_per_s) - days * DAY :].reshape(days, DAY)
+    idle = np.flatnonzero((by_day > 0).sum(axis=1) <= DAY // 2)
+    return days - 1 - int(idle[-1]) if len(idle) else days
 
 
 def loss(rate_per_s: Floats, found: Floats) -> float:

@@ -8,6 +8,8 @@ from capplan.records.trace import Counted, Floats
 
 _AROUND_S = 600.0
 """Shorter intervals are put together: what lasts minutes is a burst too."""
+_MOST_S = 28 * 86_400.0
+"""Of a longer history the last four weeks are looked at."""
 _FEWEST = 1000
 """Requests below which a variance says little."""
 
@@ -21,6 +23,9 @@ def burstiness(
     The Statistical Analysis of Series of Events (1966), ch. 4; 1 for random arrivals, k where they
     come in batches of k.
     """
+    if intervals * step_s > _MOST_S:
+        begin_s += (intervals - int(_MOST_S / step_s)) * step_s
+        intervals = int(_MOST_S / step_s)
     if step_s < _AROUND_S:
         intervals = int(intervals * step_s // _AROUND_S)
         step_s = _AROUND_S

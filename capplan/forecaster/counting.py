@@ -10,6 +10,8 @@ from capplan.records.trace import Counted, Floats, Seen, Trace
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 MINUTE_S = 60.0
+_MOST_INTERVALS = 6_000_000
+"""Ten years of minutes; a plan takes fewer."""
 _WHOLE = 0.01
 """An interval that lacks less than this part of itself at an end of the history is complete."""
 
@@ -47,6 +49,9 @@ def binned(trace: Trace, step_s: float, seen: tuple[Seen | None, ...]) -> Binned
     if intervals < 1:
         rule = f"must be longer than one interval of {step_s:g} s: name a shorter --step"
         raise InputError([Complaint("", "history", rule, f"{last - first:.1f} s")])
+    if intervals > _MOST_INTERVALS:
+        rule = f"must make at most {_MOST_INTERVALS:,} intervals: name a longer --step"
+        raise InputError([Complaint("", "history", rule, f"{intervals:,}")])
     place = np.floor((trace.arrival_s - begin) / step_s).astype(np.int64)
     inside = (place >= 0) & (place < intervals)
     flat = trace.kind[inside] * intervals + place[inside]

@@ -8,7 +8,7 @@ import numpy as np
 from capplan.errors import Complaint, InputError
 from capplan.forecaster import band, bursts, counting, kinds, lengths
 from capplan.forecaster.counting import DAY_S, HOUR_S, MINUTE_S
-from capplan.forecaster.seasons import DAY, WEEK
+from capplan.forecaster.seasons import WEEK
 from capplan.records.forecast import Burstiness
 from capplan.records.history import ClassSeen, History, Outlook
 from capplan.records.trace import Counted, Floats, Reading, Seen, Trace
@@ -16,6 +16,8 @@ from capplan.records.trace import Counted, Floats, Reading, Seen, Trace
 LABEL = dt.datetime(2001, 1, 1, tzinfo=dt.UTC)
 """A Monday: stands for the start of a history that tells no date."""
 _MOST_NAMED = 3
+_MOST_INTERVALS = 200_000
+_MOST_KINDS = 50
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ def observe(reading: Reading, wishes: Wishes) -> History:
     Raises:
         InputError: It is shorter than an interval, or classes cannot be told apart as wished.
     """
+    if reading.requests is not None:
+        _check_kinds(reading.requests.kinds, wishes.rule)
     requests = None if reading.requests is None else kinds.sorted_out(reading.requests, wishes.rule)
     measured = (
         _of_rates(reading.rates, requests, wishes)
@@ -57,6 +61,7 @@ def observe(reading: Reading, wishes: Wishes) -> History:
         else _of_requests(_there(requests), wishes)
     )
     counted = measured.counted
+    _check(counted)
     total = counting.total(counted)
     if not np.nansum(total) > 0:
         raise InputError([Complaint("", "history", "holds no requests in whole intervals")])
@@ -78,6 +83,20 @@ def observe(reading: Reading, wishes: Wishes) -> History:
         outlook=_outlook(total, counted.step_s, start, wishes.ahead_h),
         caveats=(*reading.caveats, *measured.caveats, *_said(counted, total, start)),
     )
+
+
+def _check(counted: Counted) -> None:
+    count = counted.rate_per_s.shape[1]
+    if count > _MOST_INTERVALS:
+        rule = f"must make at most {_MOST_INTERVALS:,} intervals: name a longer --step"
+        raise InputError([Complaint("", "history", rule, f"{count:,}")])
+
+
+def _check_kinds(names: tuple[str, ...], rule: kinds.Rule) -> None:
+    if rule.by == "column" and len(names) > _MOST_KINDS:
+        text = f"the column must tell at most {_MOST_KINDS} classes apart"
+        remedy = "--classes one, or lengths:N"
+        raise InputError([Complaint("--classes", "", text, f"{len(names):,}", remedy)])
 
 
 def _there(requests: Trace | None) -> Trace:
@@ -172,7 +191,7 @@ def _week_over_week(total: Floats, step_s: float) -> float | None:
 
 def _outlook(total: Floats, step_s: float, start: dt.datetime, hours: int) -> Outlook | None:
     """The band of the hours that follow, where there is history enough."""
-    if step_s != HOUR_S or len(total) < band.FEWEST_DAYS * DAY:
+    if step_s != HOUR_S or band.steady_days(total) < band.FEWEST_DAYS:
         return None
     found = band.ahead(total, hours)
     quantiles = {

@@ -79,7 +79,7 @@ def test_quantiles_rise_and_are_finite_also_over_holes(hours, far, noise, seed):
 
 
 def test_less_than_a_week_makes_no_band():
-    with pytest.raises(InputError, match=r"needs 7 whole days of history, found 6"):
+    with pytest.raises(InputError, match=r"needs 7 whole days of history in a row, found 6"):
         ahead(waves(6 * 24 + 23), WEEK)
 
 

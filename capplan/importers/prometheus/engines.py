@@ -20,7 +20,7 @@ class Engine:
 
 
 ENGINES = (
-    # vllm/v1/metrics/loggers.py of 0.32
+    # As /metrics of vLLM 0.32 has them.
     Engine(
         "vLLM",
         requests="vllm:request_success_total",
@@ -29,8 +29,7 @@ ENGINES = (
         cached="vllm:prefix_cache_hits_total",
         asked="vllm:prefix_cache_queries_total",
     ),
-    # sglang/srt/observability/metrics_collector.py of 0.5; histograms only with
-    # --collect-tokens-histogram
+    # Histograms only with --collect-tokens-histogram.
     Engine(
         "SGLang",
         requests="sglang:num_requests_total",
@@ -39,7 +38,7 @@ ENGINES = (
         cached="sglang:cached_tokens_total",
         asked="sglang:prompt_tokens_total",
     ),
-    # tensorrt_llm/metrics/collector.py of 1.2: no histogram of lengths
+    # It keeps no histogram of lengths.
     Engine(
         "TensorRT-LLM",
         requests="trtllm_request_success_total",

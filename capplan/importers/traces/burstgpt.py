@@ -1,6 +1,6 @@
 """BurstGPT: ChatGPT and GPT-4 on Azure, as a campus used them.
 
-Source: https://github.com/HPMLL/BurstGPT, CC-BY-4.0. Seconds since the collection began, whole in
+Source: https://github.com/HPMLL/BurstGPT. Seconds since the collection began, whole in
 the first release; later ones have `Session ID` and `Elapsed time` between the other columns. A
 failed request has 0 response tokens.
 """

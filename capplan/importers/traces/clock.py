@@ -14,6 +14,9 @@ from capplan.records.trace import Floats
 PER_SECOND: dict[Unit, float] = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 _EARLIEST_S, _LATEST_S = 946_684_800.0, 4_102_444_800.0
 """2000 and 2100: seconds between them count from 1970."""
+_LONGEST_S = 3e8
+"""Ten years: no trace that counts from nought is longer."""
+_RANGE = "must lie between 1970 and 2100, or within ten years of a start at nought"
 _ZONE = re.compile(r"(?:Z|z|[+-]\d\d(?::?\d\d)?)\Z")
 _OTHER = re.compile(r"[^0-9T:. -]")
 _HOUR_S = 3600
@@ -53,10 +56,8 @@ class Clock:
         if self.numeric:
             assert self.unit is not None
             numbers = np.array([float(value) for value in values])
-            if not np.isfinite(numbers).all() or (numbers < 0).any():
-                raise ValueError
-            return numbers / PER_SECOND[self.unit]
-        return self._to_utc(*self._iso_block(values))
+            return self._checked(numbers / PER_SECOND[self.unit])
+        return self._checked(self._to_utc(*self._iso_block(values)))
 
     def one(self, value: Any) -> float:
         """One arrival [s].
@@ -69,15 +70,20 @@ class Clock:
             assert self.unit is not None
             if number is None or number < 0:
                 raise ValueError("must be a number of at least 0, as in the first row")
-            return number / PER_SECOND[self.unit]
+            return float(self._checked(np.array([number / PER_SECOND[self.unit]]))[0])
         moment = self._moment(value)
         if (moment.tzinfo is not None) != self.zoned:
             has, first = ("a", "none") if moment.tzinfo else ("no", "one")
             raise ValueError(f"has {has} zone where the first row has {first}")
-        if moment.tzinfo is not None:
-            return moment.timestamp()
-        naive = moment.replace(tzinfo=dt.UTC).timestamp()
-        return float(self._to_utc(np.array([naive]), zoned=False)[0])
+        naive = moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
+        found = self._checked(np.array([naive.timestamp()]))
+        return float(self._to_utc(found, zoned=moment.tzinfo is not None)[0])
+
+    def _checked(self, arrival_s: Floats) -> Floats:
+        latest = _LATEST_S if self.dated else _LONGEST_S
+        if not ((arrival_s >= 0) & (arrival_s < latest)).all():
+            raise ValueError(_RANGE)
+        return arrival_s
 
     @staticmethod
     def _moment(value: Any) -> dt.datetime:

@@ -18,6 +18,7 @@ from capplan.records.trace import Counted, Reading
 
 NAME = "OpenAI usage export"
 NEEDED = ("start_time", "end_time", "num_model_requests", "input_tokens", "output_tokens")
+_MOST_BUCKETS = 200_000
 CAVEAT = (
     "usage buckets give means of lengths only: {prompt:,.0f} prompt and {output:,.0f} output "
     "tokens a request, {cached:.0%} of the prompts cached"
@@ -26,7 +27,7 @@ CAVEAT = (
 
 def matches(tree: Any) -> bool:
     """Whether a JSON document is a page of usage."""
-    return isinstance(tree, dict) and tree.get("object") == "page" and "data" in tree
+    return isinstance(tree, dict) and tree.get("object") == "page"
 
 
 def read_pages(path: Path, tree: Any, how: How) -> Reading:
@@ -35,12 +36,24 @@ def read_pages(path: Path, tree: Any, how: How) -> Reading:
     Raises:
         InputError: As `_counted`.
     """
+    if not _is_page(tree):
+        rule = "must hold data, a list of buckets with a list of results each"
+        raise InputError([Complaint(str(path), "", rule)])
     rows = [
         (place, {"start_time": bucket.get("start_time"), "end_time": bucket.get("end_time"), **one})
         for place, bucket in enumerate(tree["data"], 1)
         for one in bucket.get("results") or [dict.fromkeys(NEEDED[2:], 0)]
     ]
     return _counted(path, rows, how)
+
+
+def _is_page(tree: Any) -> bool:
+    buckets = tree.get("data")
+    return isinstance(buckets, list) and all(
+        isinstance(bucket, dict)
+        and all(isinstance(one, dict) for one in bucket.get("results") or [])
+        for bucket in buckets
+    )
 
 
 def read_rows(path: Path, blocks: Iterable[Any], how: How) -> Reading:
@@ -72,6 +85,9 @@ def _counted(path: Path, rows: list[tuple[int, dict[str, Any]]], how: How) -> Re
     step = widths.pop()
     start = min(row["start_time"] for row in good)
     places = [round((row["start_time"] - start) / step) for row in good]
+    if max(places) >= _MOST_BUCKETS:
+        rule = f"must hold at most {_MOST_BUCKETS:,} buckets from first to last"
+        raise InputError([Complaint(str(path), "", rule, f"{max(places) + 1:,}")])
     kinds: dict[str, int] = {}
     kind = columns.codes([row["model"] for row in good], kinds)
     rates = np.zeros((len(kinds), max(places) + 1))

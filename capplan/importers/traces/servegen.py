@@ -24,6 +24,7 @@ from capplan.records.trace import Counted, Floats, Reading, Sample, Seen
 NAME = "ServeGen clients"
 HOURLY = "ServeGen hourly rates"
 HOURLY_COLUMNS = ("hour_from_start", "mean_rps")
+_MOST_HOURS = 200_000
 NO_GAPS = "rates by window: bursts shorter than a window are not in the data"
 
 
@@ -80,7 +81,7 @@ def read_hourly(path: Path, how: How) -> Reading:
     if len(hours) < 2 or len(set(hours)) < len(hours):
         rule = "needs two hours or more, each once"
         raise InputError([Complaint(str(path), HOURLY_COLUMNS[0], rule, str(len(hours)))])
-    places = np.array(hours, dtype=int)
+    places = np.array(hours, dtype=np.int64)
     known = np.full(places.max() - places.min() + 1, np.nan)
     known[places - places.min()] = rates
     history = Counted(0.0, 3600.0, known[None, :], ("all",), dated=False, seen=(None,))
@@ -159,8 +160,9 @@ def _number(path: Path, line: int, name: str, value: Any, how: How) -> float | N
         number = float(value)
     except ValueError:
         number = -1.0
-    if number >= 0 and np.isfinite(number):
+    whole_hour = name != HOURLY_COLUMNS[0] or (number <= _MOST_HOURS and number.is_integer())
+    if number >= 0 and np.isfinite(number) and whole_hour:
         return number
-    rule = "must be a number of at least 0"
+    rule = "must be a whole number of hours" if not whole_hour else "must be a number of at least 0"
     how.ledger.add(Complaint(f"{path}:{line}", name, rule, columns.shown(value)))
     return None

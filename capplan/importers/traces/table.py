@@ -1,6 +1,7 @@
 """Blocks of rows to requests, by a layout."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,14 +88,14 @@ class _Reading:
         clock = self._clock(lines, named["arrival"])
         block: dict[str, Column] = {
             "arrival": columns.parsed(
-                named["arrival"], clock.block, clock.one, lambda *a: complain("arrival", *a)
+                named["arrival"], clock.block, clock.one, partial(complain, "arrival")
             )
         }
         for field in ("prompt", "output", "cached"):
             if field in named:
                 values = _present(named[field], named.get("failed"))
                 block[field] = columns.parsed(
-                    values, columns.tokens, columns.token, lambda *a, f=field: complain(f, *a)
+                    values, columns.tokens, columns.token, partial(complain, field)
                 )
         if "cached" in block:
             for place in np.flatnonzero(block["cached"] > block["prompt"]).tolist():
@@ -102,8 +103,18 @@ class _Reading:
         if "class" in named:
             block["class"] = columns.codes(named["class"], self.part.kinds)
         if "prefix" in named:
-            block |= self._prefixes(named["prefix"], block["prompt"])
+            hashes = self._hashes(named["prefix"], partial(complain, "prefix"))
+            block |= self._prefixes(hashes, block["prompt"])
         return block
+
+    def _hashes(self, values: Sequence[Any], complain: columns.Complain) -> Sequence[Any]:
+        """Prefixes; None where hashes are wanted and there are none."""
+        if self.caches is None:
+            return values
+        found = [value if _are_hashes(value) else None for value in values]
+        for place in (place for place, value in enumerate(found) if value is None):
+            complain(place, "must be a list of hashes", values[place])
+        return found
 
     def _clock(self, lines: Sequence[int], arrivals: Sequence[Any]) -> Clock:
         """The clock that the first arrival sets."""
@@ -135,6 +146,10 @@ class _Reading:
             hashes = blocks if isinstance(blocks, list) else []
             bound.serve(hashes, length)
             yield finite.serve(hashes, length)
+
+
+def _are_hashes(value: Any) -> bool:
+    return isinstance(value, list) and {int, str}.issuperset(map(type, value))
 
 
 def _present(values: Sequence[Any], failed: Sequence[Any] | None) -> Sequence[Any]:

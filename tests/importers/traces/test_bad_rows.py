@@ -1,5 +1,6 @@
 """Bad rows are named with their line, and read over only where the user says how many."""
 
+import contextlib
 import gzip
 import json
 
@@ -132,6 +133,45 @@ def test_a_local_zone_is_applied_with_its_summer_time(tmp_path):
 def test_a_mapping_that_says_too_little_is_refused(text):
     with pytest.raises(InputError, match="--map"):
         mapped(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("a,a\n1,2\n", "column a stands twice"),
+        (AZURE, "holds no request that was answered"),
+        (AZURE + "2023-11-16 18:17:03,5,0\n", "holds no request that was answered"),
+        (AZURE + "0001-01-01 00:00:00,5,6\n", "must lie between 1970 and 2100"),
+        ('{"benchmarks": [{"requests": null}]}', "holds no request that was answered"),
+        ('{"input_lens": 3, "output_lens": 4}', "run vllm bench serve with --save-detailed"),
+        ('{"object": "page", "data": null}', "must hold data, a list of buckets"),
+        ('{"object": "page", "data": []}', "needs buckets of one width"),
+        ("hour_from_start,mean_rps\n1e300,5\n2,3\n", "must be a whole number of hours"),
+        (
+            '{"timestamp": 1, "input_length": 5, "output_length": 6, "hash_ids": [[1]]}',
+            "must be a list of hashes",
+        ),
+    ],
+)
+def test_odd_files_are_refused_in_words(tmp_path, text, said):
+    with pytest.raises(InputError, match=said):
+        reading(written(tmp_path, "odd", text))
+
+
+@given(
+    st.sampled_from(["", AZURE, "hour_from_start,mean_rps\n", '{"benchmarks": ', "\x1f\x8b"]),
+    st.one_of(st.binary(max_size=200), st.text(alphabet='0123456789,.-:"{}[]eT \n', max_size=200)),
+)
+@settings(max_examples=200)
+def test_whatever_a_file_holds_is_read_or_refused(tmp_path_factory, start, rest):
+    path = tmp_path_factory.mktemp("any") / "file"
+    path.write_bytes(start.encode("latin-1") + (rest.encode() if isinstance(rest, str) else rest))
+
+    for mapping in (None, "arrival=TIMESTAMP,prompt=ContextTokens,output=GeneratedTokens"):
+        with contextlib.suppress(InputError):
+            found = reading(path, mapping=mapping, skip_bad=1000)
+            assert found.rates is not None or len(found.requests) > 0
 
 
 REQUESTS = st.lists(
