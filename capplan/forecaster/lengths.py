@@ -1,5 +1,6 @@
 """What is known of the lengths of requests: samples to stored quantiles, and their dependence."""
 
+import math
 from typing import get_args
 
 import numpy as np
@@ -13,7 +14,7 @@ _BEYOND = 5
 _STORED: tuple[Quantile, ...] = tuple(
     name for name in get_args(Quantile) if name not in {"p25", "p75"}
 )
-_MEAN_SLACK = 0.1
+_MEAN_SLACK = 0.14
 """A mean this far from the one that its quantiles give is left out: the plan would refuse it."""
 _LARGEST_SAMPLE = 1_000_000
 
@@ -76,12 +77,19 @@ def described(sample: Sample, count: float) -> Lengths:
     places = np.array([_place(name) for name in known])
     values = quantile(Sample(tokens, sample.weight), places)
     quantiles = dict(zip(known, values.tolist(), strict=True))
-    mean = float(np.average(tokens, weights=sample.weight))
+    mean = mean_of(sample)
+    longest = max(longest, math.ceil(mean))
     by_place = dict(zip(places.tolist(), values.tolist(), strict=True))
     own_mean = float(lengths.WEIGHTS @ lengths.quantile_nodes(by_place, longest))
     if abs(own_mean / mean - 1) > _MEAN_SLACK:
         return Lengths(quantiles=quantiles, max_tokens=longest)
     return Lengths(mean_tokens=mean, quantiles=quantiles, max_tokens=longest)
+
+
+def mean_of(sample: Sample) -> float:
+    """Mean length, a request of no tokens counted as 1 [tokens]."""
+    values = np.maximum(sample.tokens, 1.0)
+    return sample.mean_tokens or float(np.average(values, weights=sample.weight))
 
 
 def _place(name: Quantile) -> float:

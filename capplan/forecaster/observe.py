@@ -215,9 +215,26 @@ def _said(counted: Counted, total: Floats, start: dt.datetime) -> list[str]:
         lines.append(f"{days:.3g} days of history: it has no shape of the week")
     if not counted.dated:
         lines.append("the sources tell no date: the start is a label, weekdays are unknown")
+    lines += [
+        line
+        for name, seen in zip(counted.kinds, counted.seen, strict=True)
+        if seen
+        for line in _left_out(name, seen)
+    ]
     lines += _where(total == 0, "without a request", start, counted.step_s)
     lines += _where(np.isnan(total), "that nobody counted", start, counted.step_s)
     return lines
+
+
+def _left_out(name: str, seen: Seen) -> list[str]:
+    """Means that contradict the quantiles beside them."""
+    samples = (("prompt", seen.prompt), ("answer", seen.output))
+    return [
+        f"{name} {what}: a mean of {lengths.mean_of(sample):,.0f} tokens was seen and left out, "
+        "for the quantiles give another"
+        for what, sample in samples
+        if lengths.described(sample, seen.count).mean_tokens is None
+    ]
 
 
 def _where(found: Floats, what: str, start: dt.datetime, step_s: float) -> list[str]:

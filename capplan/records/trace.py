@@ -44,6 +44,8 @@ class Sample:
 
     tokens: Floats
     weight: Floats
+    mean_tokens: float | None = None
+    """Where it is known better than the values tell, which stand for a histogram's buckets."""
 
 
 @dataclass(frozen=True, eq=False)

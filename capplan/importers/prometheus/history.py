@@ -14,6 +14,7 @@ from capplan.records.trace import Counted, Floats, Reading, Sample, Seen
 _MINUTE_S = 60.0
 _SAMPLES = 4
 """Of a counter that a rate needs: two would do, were none ever late."""
+_MINUTES = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60)
 _POINTS = 16
 """That stand for a bucket of lengths, evenly in the logarithm."""
 _MOST_INTERVALS = 200_000
@@ -36,7 +37,8 @@ def ask(url: str, window_s: float, selector: str = "", end_s: float | None = Non
     server = Prometheus(url)
     end = math.floor((end_s or time.time()) / _MINUTE_S) * _MINUTE_S
     engine, spacing = _found(server, selector, window_s, end)
-    step = max(1, math.ceil(_SAMPLES * spacing / _MINUTE_S)) * _MINUTE_S
+    step = _step(spacing)
+    end = math.floor(end / step) * step
     count = int(window_s // step)
     if not 1 <= count <= _MOST_INTERVALS:
         rule = f"must hold 1 to {_MOST_INTERVALS:,} intervals of {step:g} s"
@@ -60,6 +62,12 @@ def ask(url: str, window_s: float, selector: str = "", end_s: float | None = Non
     return Reading(None, history, (read,), _said(spacing, seen))
 
 
+def _step(spacing_s: float) -> float:
+    """The shortest part of an hour that holds enough samples, an hour at most [s]."""
+    enough = _SAMPLES * spacing_s / _MINUTE_S
+    return next((m for m in _MINUTES if m >= enough), _MINUTES[-1]) * _MINUTE_S
+
+
 def _series(name: str, selector: str, extra: str = "") -> str:
     labels = ",".join(part for part in (selector, extra) if part)
     return f"{name}{{{labels}}}" if labels else name
@@ -78,7 +86,8 @@ def _found(
         count = f"max(count_over_time({_series(engine.requests, selector)}[10m]))"
         lines = server.now(f"max_over_time({count}[{window_s:.0f}s:5m])", end_s)
         if lines:
-            return engine, 600.0 / next(iter(lines[0].values.values()))
+            # Both ends of the ten minutes may hold a sample.
+            return engine, 600.0 / max(next(iter(lines[0].values.values())) - 1, 1.0)
     names = ", ".join(engine.requests for engine in ENGINES)
     rule = "has none of these counters in the window"
     raise InputError([Complaint(server.url, "", rule, names, "see --window and --selector")])
@@ -145,7 +154,9 @@ def _sample(
     if not (counts > 0).any():
         return None
     tokens, weight = spread(sorted(below), np.maximum(counts, 0.0))
-    return Sample(tokens, weight)
+    total = _increase(server, _series(f"{name}_sum", selector), window_s, end_s)
+    number = _increase(server, _series(f"{name}_count", selector), window_s, end_s)
+    return Sample(tokens, weight, total / number if total and number else None)
 
 
 def spread(bounds: list[float], counts: Floats) -> tuple[Floats, Floats]:

@@ -83,6 +83,7 @@ def test_rates_and_buckets_come_back_from_a_real_server(served, counter, histogr
         assert rates.seen == (None,)
         return
     prompt = rates.seen[0].prompt
+    assert prompt.mean_tokens == pytest.approx(50)
     within = [prompt.weight[prompt.tokens <= 10].sum(), prompt.weight[prompt.tokens < 100].sum()]
     assert np.array(within) / prompt.weight.sum() == pytest.approx([0.3, 0.9], abs=0.01)
 
