@@ -52,6 +52,7 @@ UsdPerKwh = Annotated[FiniteFloat, Field(ge=0, le=1e6), Unit("usd_per_kwh")]
 UsdPerMillionTokens = Annotated[FiniteFloat, Field(ge=0), Unit("usd_per_million_tokens")]
 
 Fraction = Annotated[FiniteFloat, Field(ge=0, le=1), NO_SUFFIX]
+Correlation = Annotated[FiniteFloat, Field(ge=-1, le=1), NO_SUFFIX]
 Ratio = Annotated[FiniteFloat, Field(ge=0, le=1e18), NO_SUFFIX]
 Slope = Annotated[FiniteFloat, Field(ge=-1e6, le=1e6), NO_SUFFIX]
 """Of a logarithm over a logarithm."""

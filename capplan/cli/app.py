@@ -8,6 +8,7 @@ import sys
 import typer
 
 from capplan import __version__
+from capplan.cli.forecast import forecast
 from capplan.cli.plan import plan
 from capplan.cli.profile import profile
 from capplan.cli.schema import schema
@@ -25,6 +26,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command()(plan)
+app.command()(forecast)
 app.command()(profile)
 app.command()(simulate)
 app.command()(schema)

@@ -14,6 +14,8 @@ from pydantic import ValidationError
 from capplan.files.scalars import resolve
 from capplan.records.base import Record
 
+_LONG_TEXT = 40
+"""A list of longer texts has a line for each."""
 _DIGITS = 6
 """Significant digits of a float; measured times have fewer."""
 _WHOLE_BELOW = 2**53
@@ -61,8 +63,12 @@ def _tree(value: Any) -> Any:
         return {key: _tree(item) for key, item in value.items()}
     if isinstance(value, tuple):
         items = [_tree(item) for item in value]
-        return items if any(isinstance(item, (dict, list)) for item in items) else _Line(items)
+        return items if any(map(_is_long, items)) else _Line(items)
     return value
+
+
+def _is_long(item: Any) -> bool:
+    return isinstance(item, (dict, list)) or (isinstance(item, str) and len(item) > _LONG_TEXT)
 
 
 def _mapping(record: Record) -> dict[str, Any]:

@@ -72,6 +72,10 @@ def _rates(forecast: Forecast) -> list[tuple[KeyPath, Rate]]:
     rates += [
         (("classes", index, "rate"), traffic.rate) for index, traffic in enumerate(forecast.classes)
     ]
+    if forecast.band is not None:
+        rates += [
+            (("band", "quantiles", name), rate) for name, rate in forecast.band.quantiles.items()
+        ]
     return [(at, rate) for at, rate in rates if rate is not None]
 
 
@@ -93,5 +97,5 @@ def _with_values(forecast: Forecast, values: dict[KeyPath, tuple[float, ...]]) -
         holder: Any = tree
         for part in at[:-1]:
             holder = holder[part]
-        holder["rate"] = {"values_per_s": series}
+        holder[at[-1]] = {"values_per_s": series}
     return Forecast.model_validate_json(json.dumps(tree), strict=True)

@@ -167,7 +167,7 @@ def _nodes(forecast: Forecast, key: str, spec: Lengths) -> Array:
         assert spec.mean_tokens is not None
         assert spec.cv is not None
         return lengths.lognormal_nodes(spec.mean_tokens, spec.cv, spec.max_tokens)
-    known = {int(name[1:]) / 100: tokens for name, tokens in spec.quantiles.items()}
+    known = {float(f"0.{name[1:]}"): tokens for name, tokens in spec.quantiles.items()}
     nodes = lengths.quantile_nodes(known, spec.max_tokens)
     if spec.mean_tokens is None:
         return nodes

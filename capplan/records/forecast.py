@@ -10,15 +10,21 @@ from capplan.records.profile import Acceptance
 from capplan.units import (
     AtLeastOne,
     AtLeastOneToken,
+    Correlation,
     Factor,
     Fraction,
     PerSecond,
     PositiveCount,
     PositiveSeconds,
+    Ratio,
     SmallRatio,
 )
 
-Quantile = Literal["p10", "p25", "p50", "p75", "p90", "p95", "p99"]
+Quantile = Literal[
+    "p01", "p05", "p10", "p20", "p25", "p30", "p40", "p50",
+    "p60", "p70", "p75", "p80", "p90", "p95", "p97", "p98", "p99", "p995", "p999",
+]  # fmt: skip
+BandQuantile = Literal["p05", "p25", "p50", "p75", "p90", "p95"]
 Metric = Literal["ttft", "tpot", "chunk_gap"]
 Objective = Literal[
     "ttft_p50_s",
@@ -82,6 +88,37 @@ class Rate(Record):
         return self
 
 
+class BackTest(Record):
+    """How a band did on days that it had not seen."""
+
+    held_back_days: PositiveCount
+    coverage_50: Fraction
+    """Part of the intervals between p25 and p75; half of them should be."""
+    coverage_90: Fraction
+    """Part between p05 and p95; nine tenths should be."""
+    loss_over_naive: Ratio
+    """Mean quantile loss over that of the best seasonal-naive forecast; below 1 is better."""
+
+
+class Band(Record):
+    """Where the rate of all classes will lie, interval by interval, before growth."""
+
+    method: str
+    quantiles: dict[BandQuantile, Rate] = Field(min_length=1)
+    back_test: BackTest | None = None
+
+
+class Burstiness(Record):
+    """How unevenly requests come within an interval; all are 1 where they come at random."""
+
+    gap_cv: Ratio
+    """Standard deviation over mean of the time between requests."""
+    dispersion_1s: Ratio | None = None
+    """Variance over mean of the requests in a second, around the interval's own mean."""
+    dispersion_10s: Ratio | None = None
+    dispersion_60s: Ratio | None = None
+
+
 class Lengths(Record):
     """A distribution of token counts: log-normal by mean and cv, or by quantiles."""
 
@@ -101,7 +138,9 @@ class Lengths(Record):
         if self.quantiles is not None:
             values = [self.quantiles[key] for key in sorted(self.quantiles)]
             if values != sorted(values) or values[-1] > self.max_tokens:
-                raise ValueError("quantiles must rise from p10 to p99 and stay within max_tokens")
+                raise ValueError(
+                    "quantiles must rise with their percentage and stay within max_tokens"
+                )
         if self.mean_tokens is not None and self.mean_tokens > self.max_tokens:
             raise ValueError("mean_tokens must not exceed max_tokens")
         return self
@@ -116,6 +155,8 @@ class TrafficClass(Record):
     rate: Rate | None = None
     input_tokens: Lengths
     output_tokens: Lengths
+    length_correlation: Correlation | None = None
+    """Spearman's, between a request's prompt and answer; None where nobody looked."""
     prefix_reuse: Fraction = 0.0
     """Part of the prompt whose keys and values are already cached."""
     acceptance_workload: str | None = None
@@ -156,6 +197,8 @@ class Forecast(Record):
     """Factor from the series to the planning date."""
     peak_minute_over_mean: AtLeastOne = 1.15
     """Busiest minute over its interval's mean: the fleet is sized for that minute."""
+    burstiness: Burstiness | None = None
+    band: Band | None = None
     scenarios: Scenarios | None = None
     classes: tuple[TrafficClass, ...] = Field(min_length=1)
     source: Source | None = None

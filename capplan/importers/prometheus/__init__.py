@@ -1,0 +1,1 @@
+"""The history of a fleet as its Prometheus server has kept it."""
