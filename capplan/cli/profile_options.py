@@ -8,7 +8,7 @@ from capplan.errors import Complaint, InputError
 from capplan.files.catalogue import find
 from capplan.files.document import read_document
 from capplan.files.reader import read
-from capplan.importers import hf_config
+from capplan.importers.hugging_face import config
 from capplan.records.architecture import Architecture
 
 RUNS: Final = 20
@@ -50,7 +50,7 @@ def architecture(model: str) -> Architecture:
     if path.suffix != ".json":
         return read(path, Architecture)
     document = read_document(path)
-    return hf_config.architecture(document.tree, _name(path), document.place)
+    return config.architecture(document.tree, _name(path), document.place)
 
 
 def check(*bounded: tuple[str, int | None, int, int]) -> None:

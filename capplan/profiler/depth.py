@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from capplan.errors import MeasureError
-from capplan.physics.parameters import count_parameters, kv_bytes_per_token
+from capplan.physics.cache import kv_bytes_per_token
+from capplan.physics.parameters import count_parameters
 from capplan.profiler.grid import Work
 from capplan.records.architecture import Architecture, Moe
 
