@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from capplan.records.architecture import Architecture, LayerKind
+from capplan.records.architecture import Architecture, DraftHead, LayerKind
 from capplan.records.attention import (
     Attention,
     Compressed,
@@ -61,18 +61,20 @@ def kept(attention: Attention) -> Kept:
 
 
 def cache_by_kind(
-    architecture: Architecture, bytes_per_value: float, index_bytes_per_value: float | None = None
+    kinds: tuple[LayerKind, ...],
+    bytes_per_value: float,
+    index_bytes_per_value: float | None = None,
 ) -> tuple[KindCache, ...]:
     """The cache of one sequence, layer kind by layer kind.
 
     Args:
-        architecture: The model's anatomy.
+        kinds: Layers of a model or of a drafting head.
         bytes_per_value: Size of one cached number. [bytes]
         index_bytes_per_value: The same for keys of an indexer; None for no other. [bytes]
     """
     return tuple(
         _kind_cache(kind, bytes_per_value, index_bytes_per_value or bytes_per_value)
-        for kind in architecture.layer_kinds
+        for kind in kinds
     )
 
 
@@ -96,8 +98,22 @@ def kv_bytes_per_token(
         DeepSeek-V2 (arXiv 2405.04434), Table 1: 2·n_g·d_h a layer with grouped queries,
         d_c + d_h^R a layer with latent attention.
     """
-    kinds = cache_by_kind(architecture, bytes_per_value, index_bytes_per_value)
+    kinds = cache_by_kind(architecture.layer_kinds, bytes_per_value, index_bytes_per_value)
     return sum(kind.bytes_per_token for kind in kinds)
+
+
+def draft_kv_bytes_per_token(head: DraftHead, bytes_per_value: float) -> float:
+    """What one more token of context adds to the cache of a drafting head, all copies together.
+
+    Args:
+        head: Its anatomy.
+        bytes_per_value: Size of one cached number. [bytes]
+
+    Returns:
+        Growth with the context. [bytes/token]
+    """
+    kinds = cache_by_kind(head.layer_kinds, bytes_per_value)
+    return head.copies * sum(kind.bytes_per_token for kind in kinds)
 
 
 def state_bytes_per_sequence(architecture: Architecture, bytes_per_value: float) -> float:
@@ -110,7 +126,7 @@ def state_bytes_per_sequence(architecture: Architecture, bytes_per_value: float)
     Returns:
         Size, an upper bound for sequences shorter than a window. [bytes/sequence]
     """
-    kinds = cache_by_kind(architecture, bytes_per_value)
+    kinds = cache_by_kind(architecture.layer_kinds, bytes_per_value)
     return sum(kind.state_bytes + kind.window_bytes for kind in kinds)
 
 
@@ -128,7 +144,7 @@ def sequence_bytes(
         Size. [bytes/sequence]
     """
     total = 0.0
-    for cache in cache_by_kind(architecture, bytes_per_value):
+    for cache in cache_by_kind(architecture.layer_kinds, bytes_per_value):
         share = min(1.0, context_tokens / cache.window_tokens) if cache.window_tokens else 0.0
         total += cache.bytes_per_token * context_tokens + cache.window_bytes * share
         total += cache.state_bytes

@@ -203,8 +203,10 @@ def _matrices(width: int, hidden: int, gated: bool) -> int:
 
 
 def _stream_mixing(hidden: int, streams: int) -> int:
-    """What attention and feed-forward mix streams by: a matrix to the coefficients, a base for
-    each, three scales (mHC, as DeepSeek-V4's release has it)."""
+    """What attention and feed-forward mix streams by (mHC, as DeepSeek-V4's release has it).
+
+    For each of the two a matrix to the coefficients, a base for every one, and three scales.
+    """
     coefficients = streams * (2 + streams)
     return 2 * (coefficients * (streams * hidden + 1) + 3) if streams > 1 else 0
 

@@ -73,10 +73,10 @@ class LookupTable(Record):
 
 
 class DraftHead(Record):
-    """What drafts tokens from a model's own hidden states: a head that comes with the checkpoint
-    (multi-token prediction), or one that was trained apart (EAGLE-3, DFlash, DSpark, Medusa).
+    """What drafts tokens from a model's own hidden states.
 
-    Embedding and output head are the model's own except where rows are given here.
+    It comes with the checkpoint (multi-token prediction), or was trained apart (EAGLE-3, DFlash,
+    DSpark, Medusa). Embedding and output head are the model's own except where rows are given.
     """
 
     kind: Literal["mtp", "eagle3", "p-eagle", "dflash", "dspark", "domino", "medusa"]

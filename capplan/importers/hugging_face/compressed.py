@@ -1,5 +1,7 @@
-"""Compressed attention: DeepSeek-V4, whose layers compress for themselves, and V4.1, whose layers
-read what a few of them compress."""
+"""Compressed attention.
+
+Layers of DeepSeek-V4 compress for themselves, those of V4.1 read what a few of them compress.
+"""
 
 from typing import Final
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from capplan.errors import Complaint, InputError
 from capplan.importers.hugging_face import stored, unknown
 from capplan.importers.hugging_face.families import FAMILIES, NESTED
-from capplan.importers.hugging_face.family import Family, Layer
+from capplan.importers.hugging_face.family import Family, Layer, together
 from capplan.importers.hugging_face.keys import Keys, Where
 from capplan.records.architecture import Architecture, LayerKind
 from capplan.records.caveat import Source
@@ -55,7 +55,7 @@ def architecture(
         stream_head=family.stream_head,
         extra_norms=2 * residuals,
         context_limit=_context(keys, family),
-        layer_kinds=_kinds(in_order),
+        layer_kinds=together(in_order),
         lookup_tables=family.lookup_tables(keys) if family.lookup_tables else (),
         prediction=family.prediction(keys, in_order) if family.prediction else None,
         source=Source(what="all of the anatomy", where=f"config.json of {name}"),
@@ -94,17 +94,6 @@ def _text_model(top: Keys, tree: Mapping[str, Any]) -> tuple[Keys, Family]:
         top.complain("architectures", "is a drafter's, not a model's")
         top.check()
     return keys, FAMILIES[str(model_type)]
-
-
-def _kinds(in_order: list[LayerKind]) -> tuple[LayerKind, ...]:
-    """Layers of one shape together, in the order in which their shapes first occur."""
-    counted: dict[str, LayerKind] = {}
-    for kind in in_order:
-        shape = kind.model_dump_json()
-        known = counted.get(shape)
-        more = known.layers + 1 if known else 1
-        counted[shape] = kind.model_copy(update={"layers": more})
-    return tuple(counted.values())
 
 
 def _in_order(layers: list[Layer], family: Family, residuals: bool) -> list[LayerKind]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from capplan.importers.hugging_face.keys import Keys
@@ -65,6 +66,15 @@ class Family:
         assert self.attention is not None
         assert self.feed_forward is not None
         count = keys.size("num_hidden_layers", most=MOST_LAYERS)
-        return list(
-            zip(self.attention(keys, count), self.feed_forward(keys, count), strict=True)
-        )
+        return list(zip(self.attention(keys, count), self.feed_forward(keys, count), strict=True))
+
+
+def together(in_order: list[LayerKind]) -> tuple[LayerKind, ...]:
+    """Layers of one shape together, in the order in which their shapes first occur."""
+    counted: dict[str, LayerKind] = {}
+    for kind, run in groupby(in_order):
+        shape = kind.model_dump_json()
+        known = counted.get(shape)
+        more = sum(one.layers for one in run) + (known.layers if known else 0)
+        counted[shape] = kind.model_copy(update={"layers": more})
+    return tuple(counted.values())

@@ -1,20 +1,17 @@
-"""Models whose files describe every layer by itself: Nemotron-H and Nemotron-NAS."""
+"""Nemotron-H: a pattern says of every layer which one thing it is."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from capplan.importers.hugging_face import feed_forward, gqa, recurrent
+from capplan.importers.hugging_face import gqa, recurrent
+from capplan.importers.hugging_face.family import MOST_LAYERS, Layer
 from capplan.importers.hugging_face.keys import Keys
-from capplan.records.attention import Attention, Gqa, NoAttention
-from capplan.records.feed_forward import Dense, FeedForward, Moe, NoFeedForward
+from capplan.records.attention import Gqa, NoAttention
+from capplan.records.feed_forward import Dense, Moe, NoFeedForward
 
 NO_ATTENTION: Final = NoAttention(kind="none")
 NO_FEED_FORWARD: Final = NoFeedForward(kind="none")
 LETTERS: Final = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
 BLOCKS: Final = tuple(LETTERS.values())
-MOST_LAYERS: Final = 10_000
-
-Layer = tuple[Attention, FeedForward]
 
 
 def nemotron_h(keys: Keys) -> list[Layer]:
@@ -47,71 +44,6 @@ def layers_of(keys: Keys, blocks: list[str]) -> list[Layer]:
     return [known[block] for block in blocks]
 
 
-def nemotron_nas(keys: Keys) -> list[Layer]:
-    """A search has given each layer a width and, to some, no attention."""
-    blocks = keys.raw("block_configs")
-    layers = keys.size("num_hidden_layers", most=MOST_LAYERS)
-    if not isinstance(blocks, list) or len(blocks) != layers:
-        keys.complain("block_configs", f"needs a list with a block for each of {layers} layers")
-        return [(NO_ATTENTION, NO_FEED_FORWARD)] * layers
-    feed_forward.activation(keys)
-    for unset in ("intermediate_size", "num_key_value_heads"):
-        if keys.given(unset):
-            keys.complain(unset, "must be null where block_configs says it by layer")
-    heads, hidden = keys.size("num_attention_heads"), keys.size("hidden_size")
-    head_size = keys.size("head_dim", default=max(1, hidden // heads))
-    if keys.flag("attention_bias", default=False) or keys.flag("mlp_bias", default=False):
-        keys.complain("attention_bias", "and mlp_bias are known as false only in this family")
-    widest = Gqa(kind="gqa", heads=heads, kv_heads=heads, head_size=head_size)
-    found: list[Layer] = []
-    for block in blocks:
-        layer = _searched(block, widest, hidden)
-        if layer is None:
-            keys.complain("block_configs", f"has a block that is not known: {str(block)[:200]}")
-            return [(NO_ATTENTION, NO_FEED_FORWARD)] * layers
-        found.append(layer)
-    return found
-
-
-def _searched(block: Any, widest: Gqa, hidden: int) -> Layer | None:
-    """One block; None where it says something that is not known."""
-    parts = [block.get(part) if isinstance(block, Mapping) else None for part in _PARTS]
-    for part, (name, meaning) in zip(parts, _PARTS.items(), strict=True):
-        if not isinstance(part, Mapping):
-            return None
-        if any(value and key not in meaning for key, value in part.items()):
-            return None  # replaced by a linear map, sparsified, windowed, …
-        if not part.get("no_op") and type(part.get(_SIZES[name])) not in {int, float}:
-            return None
-    attention, ffn = parts
-    group, factor = attention.get("n_heads_in_group"), ffn.get("ffn_mult")
-    if not attention.get("no_op") and (type(group) is not int or not 0 < group <= widest.heads):
-        return None
-    if not ffn.get("no_op") and not 0 < factor <= 100:
-        return None
-    return (
-        NO_ATTENTION
-        if attention.get("no_op")
-        else widest.model_copy(update={"kv_heads": widest.heads // group}),
-        NO_FEED_FORWARD
-        if ffn.get("no_op")
-        else Dense(kind="dense", width=_rounded_width(factor, hidden)),
-    )
-
-
-_PARTS: Final = {
-    "attention": {"no_op", "n_heads_in_group"},
-    "ffn": {"no_op", "ffn_mult"},
-}
-_SIZES: Final = {"attention": "n_heads_in_group", "ffn": "ffn_mult"}
-
-
-def _rounded_width(factor: float, hidden: int) -> int:
-    """Two thirds of the factor times the hidden size, rounded up to 256 (modeling_decilm.py)."""
-    width = int(2 * factor * hidden / 3)
-    return width if width % 256 == 0 else width + 256 - width % 256
-
-
 def _blocks(keys: Keys, pattern_key: str, list_key: str) -> list[str]:
     pattern = keys.raw(pattern_key)
     if isinstance(pattern, str):
@@ -123,7 +55,7 @@ def _blocks(keys: Keys, pattern_key: str, list_key: str) -> list[str]:
     if not 0 < len(blocks) <= MOST_LAYERS:
         keys.complain(name, "needs a pattern or a list of layers")
         return ["attention"]
-    if any(not isinstance(block, str) or block not in BLOCKS for block in blocks):
+    if any(block not in BLOCKS for block in blocks):
         known = ", ".join(f"{word} ({letter})" for letter, word in LETTERS.items())
         keys.complain(name, f"has a layer that is not known to capplan; known: {known}")
         return ["attention"]

@@ -4,6 +4,7 @@ Every key that is read is remembered as understood; `unknown` looks at what is l
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from capplan.errors import Complaint, InputError
@@ -13,7 +14,18 @@ LARGEST: Final = 100_000_000
 LARGEST_TABLE: Final = 1_000_000_000
 """Rows of a lookup table are the one exception."""
 
+ABRIDGED: Final = "Take the checkpoint's own config.json: this one may have been abridged."
+
 Where = Callable[[tuple[str, ...]], str]
+
+
+@dataclass
+class Report:
+    """What reading one file has found so far."""
+
+    complaints: list[Complaint] = field(default_factory=list)
+    mappings: list["Keys"] = field(default_factory=list)
+    """All that were opened."""
 
 
 class Keys:
@@ -27,23 +39,17 @@ class Keys:
         tree: Mapping[str, Any],
         prefix: tuple[str, ...],
         where: Where,
-        parent: "Keys | None" = None,
+        report: Report | None = None,
     ) -> None:
         self._tree = tree
         self._prefix = prefix
         self._where = where
-        self._complaints: list[Complaint] = [] if parent is None else parent._complaints
-        self._families: list[Keys] = [] if parent is None else parent._families
-        self._families.append(self)
+        self.report = Report() if report is None else report
+        self.report.mappings.append(self)
         self.read: set[str] = set()
 
     def __contains__(self, key: str) -> bool:
         return key in self._tree
-
-    @property
-    def mappings(self) -> Sequence["Keys"]:
-        """This mapping and all that were opened inside it."""
-        return tuple(self._families)
 
     def left(self) -> dict[str, Any]:
         """Keys that nothing has read, with their values."""
@@ -97,7 +103,7 @@ class Keys:
         if value is None and default is not None:
             return default
         if not isinstance(value, str) or value not in known:
-            self.complain(key, f"not known to capplan; known: {', '.join(known)}")
+            self.complain(key, f"needs one of {', '.join(known)}")
             return known[0]
         return value
 
@@ -137,21 +143,21 @@ class Keys:
         if not isinstance(value, Mapping):
             self.complain(key, "needs a mapping")
             value = {}
-        return Keys(value, (*self._prefix, key), self._where, self)
+        return Keys(value, (*self._prefix, key), self._where, self.report)
 
     def complain(self, key: str, rule: str, remedy: str | None = None) -> None:
         """Notes a broken rule at a key, with the value found there."""
         path = (*self._prefix, key)
-        if any(complaint.key == ".".join(path) for complaint in self._complaints):
+        if any(complaint.key == ".".join(path) for complaint in self.report.complaints):
             return  # one complaint a key: later rules rest on the stand-in
         known = key in self._tree
-        self._complaints.append(
+        self.report.complaints.append(
             Complaint(
                 place=self._where(path if known else self._prefix),
                 key=".".join(path),
                 rule=rule if known else f"{rule}; the key is missing",
                 found=shown_value(self._tree[key]) if known else None,
-                remedy=remedy,
+                remedy=remedy if known or remedy else ABRIDGED,
             )
         )
 
@@ -161,8 +167,8 @@ class Keys:
         Raises:
             InputError: If anything was wrong, with all of it.
         """
-        if self._complaints:
-            raise InputError(self._complaints)
+        if self.report.complaints:
+            raise InputError(self.report.complaints)
 
 
 def shown_value(value: Any) -> str:

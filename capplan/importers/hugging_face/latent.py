@@ -66,6 +66,4 @@ def with_indexer(keys: Keys, attention: Mla) -> Mla:
         tokens_per_key=pooled,
         pooling="learned" if learned else "none",
     )
-    return attention.model_copy(
-        update={"indexer": indexer, "read_tokens": keys.size("index_topk")}
-    )
+    return attention.model_copy(update={"indexer": indexer, "read_tokens": keys.size("index_topk")})

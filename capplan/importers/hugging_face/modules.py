@@ -13,7 +13,14 @@ from capplan.records.feed_forward import FeedForward, Moe, NoFeedForward
 Component = Literal["attention", "dense", "routed_experts", "shared_experts"]
 
 KEPT: Final = frozenset(
-    {"indexer.weights_proj", "indexer.wk", "indexer.compressor", "compressor", "in_proj_a", "in_proj_b"}
+    {
+        "indexer.weights_proj",
+        "indexer.wk",
+        "indexer.compressor",
+        "compressor",
+        "in_proj_a",
+        "in_proj_b",
+    }
 )
 """Small matrices that no checkpoint narrows, listed or not."""
 

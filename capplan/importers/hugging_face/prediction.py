@@ -72,9 +72,7 @@ def dspark(keys: Keys, layers: list[LayerKind]) -> DraftHead | None:
     if chosen > experts:
         keys.complain("dspark_num_experts_per_tok", f"must not exceed {experts}")
     layer = layers[-1]
-    fewer = layer.feed_forward.model_copy(
-        update={"experts": experts, "experts_per_token": chosen}
-    )
+    fewer = layer.feed_forward.model_copy(update={"experts": experts, "experts_per_token": chosen})
     kind = LayerKind(
         layers=count, attention=compressed.window_only(keys), feed_forward=fewer, norms=layer.norms
     )

@@ -1,8 +1,9 @@
 """How wide a checkpoint's numbers are, component by component, scales included."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from capplan.importers.hugging_face import modules, schemes
@@ -15,7 +16,7 @@ from capplan.records.stored import Stored
 
 DTYPES: Final = {"bfloat16": 16, "float16": 16, "float32": 32}
 PARTS: Final = ("attention", "dense", "routed_experts", "shared_experts")
-Called = Callable[[str], Sequence[tuple[str, int | None]]]
+Called = list[tuple[str, int | None]]
 UNNARROWED: Final = 16
 """Of what a narrowed checkpoint leaves alone, where it does not say."""
 
@@ -91,12 +92,12 @@ class Tally:
             alike = (id(layer[0]), id(layer[1]))
             key = (place, -1) if self._scheme.differs_in(place) else alike
             if key not in seen:
-                seen[key] = self._widths(layer, lambda name, at=place: [(name, at)])
+                seen[key] = self._widths(layer, partial(_called_in, place))
             self._add(seen[key])
 
     def add_prediction(self, layer: Layer, place: int) -> None:
         """Adds a layer for multi-token prediction, which goes by either of two names."""
-        self._add(self._widths(layer, lambda name: [(name, place), (f"mtp.layers.0.{name}", None)]))
+        self._add(self._widths(layer, partial(_called_behind, place)))
 
     def mean(self, *components: str) -> float:
         """Bits a number of some components, or of all; the own width where there is none."""
@@ -105,13 +106,15 @@ class Tally:
         bits = sum(self._bits.get(part, 0.0) for part in chosen)
         return round(bits / count, 4) if count else self.own
 
-    def _widths(self, layer: Layer, called: Called) -> list[tuple[str, float, int]]:
-        found = []
-        for module in modules.of_layer(layer, self._hidden, self._names):
-            found.append((module.component, self._width(module, called), module.count))
-        return found
+    def _widths(
+        self, layer: Layer, called: Callable[[str], Called]
+    ) -> list[tuple[str, float, int]]:
+        return [
+            (module.component, self._width(module, called), module.count)
+            for module in modules.of_layer(layer, self._hidden, self._names)
+        ]
 
-    def _width(self, module: Module, called: Called) -> float:
+    def _width(self, module: Module, called: Callable[[str], Called]) -> float:
         if not module.narrowable:
             return self.own
         names = called(module.name)
@@ -123,6 +126,15 @@ class Tally:
         for component, bits, count in widths:
             self._bits[component] += bits * count
             self._counts[component] += count
+
+
+def _called_in(layer: int, name: str) -> Called:
+    return [(name, layer)]
+
+
+def _called_behind(layers: int, name: str) -> Called:
+    """Layers for prediction go by either of two names: as the next layer, or under mtp."""
+    return [(name, layers), (f"mtp.layers.0.{name}", None)]
 
 
 def _prediction(head: DraftHead | None, layers: int, tally: Tally) -> float:
@@ -144,7 +156,7 @@ def _scheme(top: Keys, keys: Keys, quantization: Quantization | None) -> Scheme:
     if quantization is None:
         return Scheme("as computed", None)
     tree = quantization.tree if isinstance(quantization.tree, Mapping) else {}
-    beside = Keys(tree, (), quantization.where, top)
+    beside = Keys(tree, (), quantization.where, top.report)
     beside.read |= set(tree)
     return schemes.read_modelopt(tree, beside)
 

@@ -7,8 +7,8 @@ order:
 
 1. A key that a reader of the family has read is understood.
 2. A key on the list of the harmless, or with one of their endings, passes whatever its value:
-   token numbers, sampling, training, scaling of values, positions, routing scores, towers for images
-   and sound. None of them adds a weight, a cache entry or a matrix product.
+   token numbers, sampling, training, scaling of values, positions, routing scores, towers for
+   images and sound. None of them adds a weight, a cache entry or a matrix product.
 3. A value that switches nothing on passes: null, false, 0, an empty text, list or mapping.
 4. A key of whose name any word is structural is refused by name: sizes, counts, heads, layers,
    experts, attention, state, cache, and the like; a mapping also for a key inside it.
@@ -31,7 +31,8 @@ DEEPEST: Final = 20
 HARMLESS: Final = frozenset(
     """
     _attn_implementation _attn_implementation_autoset _experts_implementation _name_or_path
-    activation_situ_beta architectures base_model_ep_plan base_model_pp_plan base_model_tp_plan attention_value_scale attn_implementation auto_map
+    activation_situ_beta architectures base_model_ep_plan base_model_pp_plan base_model_tp_plan
+    attention_value_scale attn_implementation auto_map
     cache_implementation clip_qkv ep_size ignore_index is_decoder is_encoder_decoder
     latent_moe_overlap mla_use_nope model_type modality moe_renormalize
     moe_router_activation_func moe_router_dtype moe_shared_expert_overlap n_group
@@ -83,7 +84,7 @@ REMEDY: Final = "If you know that it changes neither memory nor compute, remove 
 
 def complain(keys: Keys) -> None:
     """Complains of every key left unread that may change what a step reads, computes and keeps."""
-    for mapping in keys.mappings:
+    for mapping in keys.report.mappings:
         for key, value in mapping.left().items():
             if may_matter(key, value):
                 mapping.complain(key, "not known, and may change memory or compute", REMEDY)
