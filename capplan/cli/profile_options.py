@@ -9,6 +9,7 @@ from capplan.files.catalogue import find
 from capplan.files.document import read_document
 from capplan.files.reader import read
 from capplan.importers.hugging_face import config
+from capplan.importers.hugging_face.stored import Quantization
 from capplan.records.architecture import Architecture
 
 RUNS: Final = 20
@@ -50,7 +51,7 @@ def architecture(model: str) -> Architecture:
     if path.suffix != ".json":
         return read(path, Architecture)
     document = read_document(path)
-    return config.architecture(document.tree, _name(path), document.place)
+    return config.architecture(document.tree, _name(path), document.place, _quantization(path))
 
 
 def check(*bounded: tuple[str, int | None, int, int]) -> None:
@@ -98,6 +99,15 @@ def layers(text: str) -> int | None:
         rule = f"needs auto or a whole number, at least 1 and at most {MOST_LAYERS}"
         raise InputError([Complaint("--layers", "", rule, repr(text))])
     return int(text)
+
+
+def _quantization(path: Path) -> Quantization | None:
+    """What stands beside a configuration where modelopt has narrowed the weights."""
+    beside = path.with_name("hf_quant_config.json")
+    if path.name != "config.json" or not beside.is_file():
+        return None
+    document = read_document(beside)
+    return Quantization(document.tree, document.place)
 
 
 def _file(model: str) -> Path:

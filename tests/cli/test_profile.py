@@ -127,7 +127,7 @@ def test_wrong_arguments_are_named(arguments: list[str], words: str) -> None:
 
 
 def test_a_configuration_that_is_not_understood_is_refused_with_its_line(here: Path) -> None:
-    (here / "config.json").write_text('{\n "model_type": "qwen3_next"\n}')
+    (here / "config.json").write_text('{\n "model_type": "rwkv7"\n}')
     ended = runner.invoke(app, ["profile", "config.json"])
     assert isinstance(ended.exception, InputError)
     assert "config.json:2:" in str(ended.exception)

@@ -42,13 +42,14 @@ def architecture(
     """
     top = _top(tree, where)
     keys, family = _text_model(top, tree)
+    hidden, vocabulary = keys.size("hidden_size"), keys.size("vocab_size")
     layers = family.read_layers(keys)
     in_order = _in_order(layers, family, residuals := _residuals(keys, family))
     found = Architecture(
         version=1,
         name=name,
-        hidden_size=keys.size("hidden_size"),
-        vocabulary=keys.size("vocab_size"),
+        hidden_size=hidden,
+        vocabulary=vocabulary,
         tied_embeddings=_tied(top, keys, family),
         head_bias=family.head_bias_key is not None and keys.flag(family.head_bias_key, False),
         residual_streams=keys.size(family.streams_key, most=64) if family.streams_key else 1,

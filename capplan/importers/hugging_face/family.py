@@ -66,6 +66,9 @@ class Family:
         assert self.attention is not None
         assert self.feed_forward is not None
         count = keys.size("num_hidden_layers", most=MOST_LAYERS)
+        if keys.complained_of("num_hidden_layers"):
+            keys.size("num_attention_heads")
+            keys.check()  # what depends on the number of layers would be complained of in vain
         return list(zip(self.attention(keys, count), self.feed_forward(keys, count), strict=True))
 
 

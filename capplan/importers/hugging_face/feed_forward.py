@@ -40,6 +40,12 @@ class Sparse:
     dense_key: str = "intermediate_size"
     """Width of the layers that are not sparse."""
 
+    @property
+    def keys(self) -> set[str]:
+        """All that its reader looks at."""
+        single = {self.width_key, self.shared_key, self.router_bias_key, self.latent_key}
+        return {*self.experts_keys, *self.chosen_keys} | {key for key in single if key}
+
 
 def activation(keys: Keys) -> None:
     """Gated feed-forward layers are known by their activation."""
@@ -134,6 +140,8 @@ def beside_dense(keys: Keys, layers: int) -> list[FeedForward]:
 def mixed(keys: Keys, places: list[bool], form: Sparse) -> list[FeedForward]:
     """Sparse layers at some places, dense ones at the others; reads only what is needed."""
     routed = moe(keys, form) if any(places) else None
+    if routed is None:
+        keys.read |= form.keys  # what they say is of layers that are not there
     plain = dense_layer(keys, form.dense_key) if not all(places) else None
     if plain is None:
         keys.raw(form.dense_key)  # stated by many files whose layers are all sparse

@@ -148,7 +148,7 @@ class Keys:
     def complain(self, key: str, rule: str, remedy: str | None = None) -> None:
         """Notes a broken rule at a key, with the value found there."""
         path = (*self._prefix, key)
-        if any(complaint.key == ".".join(path) for complaint in self.report.complaints):
+        if self.complained_of(key):
             return  # one complaint a key: later rules rest on the stand-in
         known = key in self._tree
         self.report.complaints.append(
@@ -160,6 +160,11 @@ class Keys:
                 remedy=remedy if known or remedy else ABRIDGED,
             )
         )
+
+    def complained_of(self, key: str) -> bool:
+        """Whether anything was wrong with a key."""
+        path = ".".join((*self._prefix, key))
+        return any(complaint.key == path for complaint in self.report.complaints)
 
     def check(self) -> None:
         """Ends reading.

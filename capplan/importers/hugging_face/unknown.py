@@ -6,7 +6,7 @@ coefficient or a token number changes nothing, so refusing it would be a nuisanc
 order:
 
 1. A key that a reader of the family has read is understood.
-2. A key on the list of the harmless, or with one of their endings, passes whatever its value:
+2. A key on the lists of the harmless, or with one of their words, passes whatever its value:
    token numbers, sampling, training, scaling of values, positions, routing scores, towers for
    images and sound. None of them adds a weight, a cache entry or a matrix product.
 3. A value that switches nothing on passes: null, false, 0, an empty text, list or mapping.
@@ -16,7 +16,7 @@ order:
 
 So an unknown key is refused on the suspicion that its name raises. What is wrongly refused can be
 removed from the file by whoever knows that it changes nothing; what is wrongly passed would give a
-wrong number without a word, so the words of rule 4 are broad and the list of rule 2 is closed.
+wrong number without a word, so the words of rule 4 are broad and the lists of rule 2 are closed.
 """
 
 import re
@@ -43,7 +43,7 @@ HARMLESS: Final = frozenset(
     torchscript transformers_version use_gemma_norm use_grouped_topk use_mamba_kernels
     use_unified_vision_chunk mamba_hidden_act position_embedding_type hc_sinkhorn_iters
     index_share_for_mtp_iteration index_kpool_always_select_tail
-    original_max_position_embeddings image_placeholder video_placeholder
+    original_max_position_embeddings generation_config image_placeholder indexer_rope_interleave video_placeholder
     """.split()  # noqa: SIM905 - a list of eighty lines would say no more
 )
 SAMPLING: Final = frozenset(
@@ -59,11 +59,24 @@ SAMPLING: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 TOWERS: Final = frozenset({"vision_config", "audio_config", "video_config", "image_config"})
-ENDINGS: Final = re.compile(
-    r"(token_ids?|token_index|eps|epsilon|dropout|pdrop|coef|alpha|beta|theta|loss|range|std|"
-    r"scale|scaling|multiplier|softcap|softcapping|limit|bound|noise|interleave|jitter|"
-    r"time_step_(floor|max|min|limit)|tokens_per_image|token)$"
+TOKENS: Final = re.compile(r"^_|token_(ids?|index|indices)$|_theta$|^(time_step|rope|rotary)_[a-z]+$")
+"""What transformers notes for itself; numbers of special tokens; ranges of a recurrence's time step; positions."""
+PASSING: Final = frozenset(
+    """
+    alpha backend base beta bound clamp clip coef coefficient cutoff decay dropout drop dtypes eps
+    epsilon factor init initializer initialization implementation jitter license limit loss lr max
+    min multiplier name noise path pdrop penalty range rate revision rms scalar scale scaling score
+    seed softcap softcapping std temperature theta train training url version
+    """.split()  # noqa: SIM905
 )
+"""Words of keys that scale, bound, describe or train, and so pass whatever else the name says…"""
+SIZES: Final = frozenset(
+    """
+    bits compress compression depth dim dims expand expansion experts ffn heads layers num n rank
+    ratio size sizes tokens width widening window
+    """.split()  # noqa: SIM905
+)
+"""…unless it says one of these: ffn_dim_multiplier is a size."""
 STRUCTURAL: Final = frozenset(
     """
     attention attn bias bits block blocks bottleneck branch branches cache channel channels chunk
@@ -71,11 +84,11 @@ STRUCTURAL: Final = frozenset(
     depth dim dims dimension draft dtype embed embedding embeddings engram expand expansion expert
     experts factorized ffn freq frequency gate gated global group groups hash head heads hidden hop
     hybrid index indexer inner interval intermediate kernel key keys kv kvs latent layer layers
-    length linear local lookup lora lru mamba memory mha mla mlp mixer moe mtp multi n ngram
+    linear local lookup lora lru mamba memory mha mla mlp mixer moe mtp multi n ngram
     nextn nsa num number pattern period pool pooling predict prediction proj projection quant
     quantization query rank ratio ratios recurrent register residual retrieval rnn route routed
     router rwkv scan shared sharing size sizes skip sliding slot slots sparse sparsity spec ssm
-    stage stages state states step steps stride tie tied topk tower type types up value values
+    stage stages state states step steps stride tie tied topk tower types up value values
     vocab vocabulary weight weights width window windows
     """.split()  # noqa: SIM905
 )
@@ -92,12 +105,14 @@ def complain(keys: Keys) -> None:
 
 def may_matter(key: str, value: Any, depth: int = 0) -> bool:
     """Whether an unknown key could change memory or compute."""
-    if key in HARMLESS or key in SAMPLING or key in TOWERS or ENDINGS.search(key):
+    if key in HARMLESS or key in SAMPLING or key in TOWERS or TOKENS.search(key):
         return False
     if not value:
         return False
-    words = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower())
-    if STRUCTURAL.intersection(words) or depth >= DEEPEST:
+    words = set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()))
+    if words & PASSING and not words & SIZES:
+        return False
+    if words & STRUCTURAL or depth >= DEEPEST:
         return True
     if isinstance(value, Mapping):
         return any(may_matter(str(inner), within, depth + 1) for inner, within in value.items())
