@@ -1,9 +1,9 @@
 """Makes the test's fixture of configuration files: `compact_configs.py INDEX OUT`.
 
-INDEX is a CSV with the columns file, model, published_total_B, published_active_B, published_basis,
-source and trust, beside the files. What decides nothing (token numbers, sampling, vision towers) is
-left out, as are experts beside the first of a layer; lists with an entry a layer are written short: as letters that stand for the values,
-and module names with `{}` for the number of the layer.
+INDEX is a CSV with the columns file, published_total_B, published_active_B, source and trust,
+beside the files. What decides nothing (token numbers, sampling, vision towers) is left out, as are
+experts beside the first of a layer. Lists with an entry a layer are written short: as letters that
+stand for the values, and module names with `{}` for the number of the layer.
 """
 
 import csv

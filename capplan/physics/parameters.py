@@ -97,7 +97,7 @@ def count_parameters(architecture: Architecture) -> Parameters:
         router=layers.router,
         norms=layers.norms + last,
         head=head + architecture.vocabulary * architecture.head_bias,
-        lookup_tables=sum(table.rows * table.width for table in tables),
+        lookup_tables=sum(table.entries * table.width for table in tables),
         prediction=_prediction(architecture),
     )
 

@@ -66,7 +66,7 @@ class LookupTable(Record):
     A token reads a row for each of its hashes: the table needs memory, not bandwidth.
     """
 
-    rows: PositiveCount
+    entries: PositiveCount
     width: PositiveCount
     hashes: PositiveCount
     """Rows that a token reads; a matrix makes them one key a residual stream and a value."""

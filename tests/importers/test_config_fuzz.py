@@ -27,8 +27,12 @@ SCALARS = st.one_of(
 )
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.sampled_from(["hidden_size", "x", "no_op", "num_bits"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["hidden_size", "x", "no_op", "num_bits"]), inner, max_size=3
+        )
+    ),
     max_leaves=6,
 )
 
@@ -56,9 +60,7 @@ def test_a_changed_file_is_read_or_refused(file: str, data: st.DataObject) -> No
     beside = None if quant is None else Quantization(quant, real.where)
     try:
         found = architecture(tree, "test", real.where, beside)
-    except InputError as error:
-        assert error.complaints
-        assert len(str(error)) < 100_000
+    except InputError:
         return
     check(found)
 

@@ -276,7 +276,11 @@ def test_a_missing_tie_is_no_tie_in_these_families() -> None:
             "'linear_attention' is not known to capplan; known: full_attention",
         ),
         ({**DEEPSEEK_V3, "index_topk": 2048}, "index_topk", "may change memory"),
-        ({**DEEPSEEK_V3, "routed_expert_hidden_size": 9}, "routed_expert_hidden_size", "may change"),
+        (
+            {**DEEPSEEK_V3, "routed_expert_hidden_size": 9},
+            "routed_expert_hidden_size",
+            "may change",
+        ),
         ({**LLAMA_70B, "num_local_experts": 16}, "num_local_experts", "may change"),
         ({**LLAMA_70B, "hidden_size": True}, "hidden_size", "whole number"),
         ({**LLAMA_70B, "hidden_size": 8192.0}, "hidden_size", "whole number"),

@@ -201,7 +201,11 @@ def test_windows_of_a_drafter_do_not_grow() -> None:
     [
         ({}, "architectures", "Known: dflash"),
         ([], "", "needs a mapping"),
-        (LLAMA_8B_EAGLE3 | {"architectures": ["GPT2"], "draft_vocab_size": None}, "architectures", "Known"),
+        (
+            LLAMA_8B_EAGLE3 | {"architectures": ["GPT2"], "draft_vocab_size": None},
+            "architectures",
+            "Known",
+        ),
         (LLAMA_8B_EAGLE3 | {"hidden_size": "big"}, "hidden_size", "whole number"),
         (LLAMA_8B_EAGLE3 | {"num_experts": 8}, "num_experts", "may change"),
         (QWEN3_8B_DFLASH | {"dflash_config": {}}, "dflash_config.target_layer_ids", "missing"),

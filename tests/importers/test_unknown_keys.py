@@ -102,7 +102,10 @@ def test_a_decoy_is_not_taken_for_experts() -> None:
         ({"quant_method": "hqq", "bits": 4}, "quantization_config.quant_method"),
         ({"quant_method": "modelopt"}, "quantization_config.quant_algo"),
         ({"quant_method": "modelopt", "quant_algo": "W2A2"}, "quantization_config.quant_algo"),
-        ({"quant_method": "fp8", "weight_block_size": [0, 1]}, "quantization_config.weight_block_size"),
+        (
+            {"quant_method": "fp8", "weight_block_size": [0, 1]},
+            "quantization_config.weight_block_size",
+        ),
         ({"quant_method": "compressed-tensors"}, "quantization_config.config_groups"),
         (
             {"quant_method": "compressed-tensors", "config_groups": {"a": {"weights": {}}}},

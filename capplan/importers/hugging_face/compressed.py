@@ -88,7 +88,7 @@ def lookup_tables(keys: Keys) -> tuple[LookupTable, ...]:
     orders = keys.size("engram_max_ngram_size", least=2, most=1000) - 1
     hashes = orders * keys.size("engram_n_heads", most=1000)
     width = keys.size("engram_head_dim")
-    return tuple(LookupTable(rows=count, width=width, hashes=hashes) for count in rows)
+    return tuple(LookupTable(entries=count, width=width, hashes=hashes) for count in rows)
 
 
 def _source(ratio: int) -> Compressor:

@@ -4,7 +4,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from capplan.importers.hugging_face import feed_forward, gqa, hybrids, prediction, searched
+from capplan.importers.hugging_face import (
+    feed_forward,
+    gqa,
+    hybrids,
+    prediction,
+    searched,
+    special_gqa,
+)
 from capplan.importers.hugging_face.family import Family, Names
 from capplan.importers.hugging_face.feed_forward import Sparse
 from capplan.importers.hugging_face.gqa import Form
@@ -43,7 +50,7 @@ _GEMMA3 = replace(
     context=131_072,
 )
 _GEMMA4 = Family(
-    attention=gqa.gemma4,
+    attention=special_gqa.gemma4,
     feed_forward=feed_forward.beside_dense,
     norms=4,
     norms_beside_experts=3,
@@ -103,7 +110,7 @@ GROUPED: Final = {
     ),
     "llama": _LLAMA_LIKE,
     "llama4_text": Family(
-        attention=partial(gqa.chunked, form=_LLAMA),
+        attention=partial(special_gqa.chunked, form=_LLAMA),
         feed_forward=partial(
             feed_forward.interleaved,
             form=replace(
@@ -116,7 +123,7 @@ GROUPED: Final = {
         ignored=frozenset({"use_qk_norm", "for_llm_compressor"}),  # its norm has no weights
     ),
     "mimo_v2_flash": Family(
-        attention=gqa.two_shapes,
+        attention=special_gqa.two_shapes,
         feed_forward=partial(feed_forward.after_dense, form=_DEEPSEEK_EXPERTS),
     ),
     "minimax_m2": Family(
@@ -128,7 +135,7 @@ GROUPED: Final = {
         ignored=frozenset({"qk_norm_type"}),
     ),
     "minimax_m3": Family(
-        attention=gqa.block_sparse,
+        attention=special_gqa.block_sparse,
         feed_forward=partial(
             feed_forward.after_dense,
             form=replace(_MINIMAX_EXPERTS, dense_key="dense_intermediate_size"),
@@ -142,7 +149,7 @@ GROUPED: Final = {
         attention=partial(gqa.windowed, form=gqa.PLAIN),
         feed_forward=partial(feed_forward.sparse, form=_LOCAL_EXPERTS),
     ),
-    "mllama_text_model": replace(_LLAMA_LIKE, attention=gqa.with_images),
+    "mllama_text_model": replace(_LLAMA_LIKE, attention=special_gqa.with_images),
     "nemotron-nas": Family(layers=searched.layers),
     "nemotron_h": Family(
         layers=hybrids.nemotron_h,

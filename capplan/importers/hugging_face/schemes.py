@@ -174,7 +174,7 @@ def _group_width(weights: Any, group: Any) -> tuple[str, float] | None:
         return None
     bits, size = weights.get("num_bits"), weights.get("group_size")
     kind = weights.get("type")
-    if type(bits) is not int or not 1 <= bits <= 16 or kind not in {"int", "float"}:
+    if type(bits) is not int or not 1 <= bits <= 16 or kind not in ("int", "float"):
         return None
     label = f"{kind}{bits}"
     if type(size) is not int or size < 1:

@@ -50,11 +50,12 @@ def read(
     scheme = _scheme(top, keys, quantization)
     own = _own_bits(top, keys, scheme)
     expert_type = _expert_type(top, keys)
+    experts = "" if expert_type is None else f"experts in {expert_type:g} bits"
     tally = Tally(scheme, architecture.hidden_size, names, own, expert_type)
     tally.add_layers(layers)
     head = scheme.named_bits([("lm_head", None)]) or own
     return Stored(
-        scheme=scheme.label if expert_type is None else f"{scheme.label}, experts mxfp4",
+        scheme=", ".join(filter(None, [scheme.label or f"{own:g} bits", experts])),
         embedding=own,
         **{part: tally.mean(part) for part in PARTS},
         router=own,
@@ -154,7 +155,7 @@ def _scheme(top: Keys, keys: Keys, quantization: Quantization | None) -> Scheme:
             keys.raw("quantization_config")
             return found
     if quantization is None:
-        return Scheme("as computed", None)
+        return Scheme("", None)
     tree = quantization.tree if isinstance(quantization.tree, Mapping) else {}
     beside = Keys(tree, (), quantization.where, top.report)
     beside.read |= set(tree)

@@ -43,7 +43,8 @@ HARMLESS: Final = frozenset(
     torchscript transformers_version use_gemma_norm use_grouped_topk use_mamba_kernels
     use_unified_vision_chunk mamba_hidden_act position_embedding_type hc_sinkhorn_iters
     index_share_for_mtp_iteration index_kpool_always_select_tail
-    original_max_position_embeddings generation_config image_placeholder indexer_rope_interleave video_placeholder
+    original_max_position_embeddings generation_config image_placeholder
+    indexer_rope_interleave video_placeholder
     """.split()  # noqa: SIM905 - a list of eighty lines would say no more
 )
 SAMPLING: Final = frozenset(
@@ -59,8 +60,10 @@ SAMPLING: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 TOWERS: Final = frozenset({"vision_config", "audio_config", "video_config", "image_config"})
-TOKENS: Final = re.compile(r"^_|token_(ids?|index|indices)$|_theta$|^(time_step|rope|rotary)_[a-z]+$")
-"""What transformers notes for itself; numbers of special tokens; ranges of a recurrence's time step; positions."""
+TOKENS: Final = re.compile(
+    r"^_|token_(ids?|index|indices)$|_theta$|^(time_step|rope|rotary)_[a-z]+$"
+)
+"""What transformers notes for itself; special tokens; a recurrence's time step; positions."""
 PASSING: Final = frozenset(
     """
     alpha backend base beta bound clamp clip coef coefficient cutoff decay dropout drop dtypes eps
