@@ -149,6 +149,16 @@ def test_a_whole_checkpoint_to_the_last_parameter() -> None:
     assert found.prediction == 14_225_362_146
 
 
+def test_a_checkpoint_holds_its_prediction_layer_too() -> None:
+    # huggingface.co counts 753.3 B in GLM-5.3-FP8; its makers say 744 B.
+    assert counted("zai-org__GLM-5.3-FP8").in_memory == pytest.approx(753.3e9, rel=1e-4)
+
+
+def test_latent_experts_are_counted_in_their_small_space() -> None:
+    # 2.8 T by its announcement; 5.5 T if the experts worked in the hidden size.
+    assert counted("moonshotai__Kimi-K3").total == pytest.approx(2.8e12, rel=0.02)
+
+
 @pytest.mark.parametrize("file", sorted(REFUSED))
 def test_what_is_abridged_altered_or_unknown_is_refused_by_name(file: str) -> None:
     with pytest.raises(InputError) as caught:
