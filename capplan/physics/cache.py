@@ -130,24 +130,30 @@ def state_bytes_per_sequence(architecture: Architecture, bytes_per_value: float)
     return sum(kind.state_bytes + kind.window_bytes for kind in kinds)
 
 
-def sequence_bytes(
-    architecture: Architecture, context_tokens: float, bytes_per_value: float
+def held_bytes(
+    kinds: tuple[LayerKind, ...],
+    context_tokens: float,
+    bytes_per_value: float,
+    draft_tokens: int = 0,
 ) -> float:
-    """All that one sequence keeps at a length of context.
+    """All that layers keep of one sequence, slots for the tokens being verified among it.
 
     Args:
-        architecture: The model's anatomy.
-        context_tokens: Its length. [tokens]
+        kinds: The layers.
+        context_tokens: Length of the context. [tokens]
         bytes_per_value: Size of one cached number. [bytes]
+        draft_tokens: Tokens verified beside the next one: each needs a slot in a cache, and a
+            recurrent state of its own until it is accepted. [tokens]
 
     Returns:
         Size. [bytes/sequence]
     """
-    total = 0.0
-    for cache in cache_by_kind(architecture.layer_kinds, bytes_per_value):
-        share = min(1.0, context_tokens / cache.window_tokens) if cache.window_tokens else 0.0
-        total += cache.bytes_per_token * context_tokens + cache.window_bytes * share
-        total += cache.state_bytes
+    total, tokens = 0.0, context_tokens + draft_tokens
+    for cache in cache_by_kind(kinds, bytes_per_value):
+        total += cache.bytes_per_token * tokens + cache.state_bytes * (draft_tokens + 1)
+        if cache.window_tokens:
+            slots = min(tokens, cache.window_tokens + draft_tokens)
+            total += cache.window_bytes / cache.window_tokens * slots
     return total
 
 

@@ -1,6 +1,6 @@
 """How many bits a checkpoint spends on a number."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, FiniteFloat
 
@@ -9,6 +9,9 @@ from capplan.units import NO_SUFFIX
 
 Bits = Annotated[FiniteFloat, Field(gt=0, le=64), NO_SUFFIX]
 """Mean over all numbers of a component, with the scales that belong to them."""
+
+Precision = Literal["bf16", "fp8", "int8", "int4", "mxfp4", "nvfp4"]
+"""Formats of weights; bf16 stands for every format of 16 bits or more."""
 
 
 class Stored(Record):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from capplan.errors import InputError
 from capplan.importers.hugging_face.config import architecture
 from capplan.importers.hugging_face.stored import Quantization
-from capplan.physics.cache import kv_bytes_per_token, sequence_bytes, state_bytes_per_sequence
+from capplan.physics.cache import held_bytes, kv_bytes_per_token, state_bytes_per_sequence
 from capplan.physics.parameters import count_parameters
 from capplan.physics.stored_bytes import stored_bytes
 from capplan.records.architecture import Architecture
@@ -99,7 +99,7 @@ def check(found: Architecture) -> None:
     kept = [kv_bytes_per_token(found, 2), state_bytes_per_sequence(found, 2)]
     assert all(math.isfinite(size) and size >= 0 for size in kept)
     mixing = any(kind.attention.kind not in {"none", "cross"} for kind in found.layer_kinds)
-    assert (sequence_bytes(found, 1000, 2) > 0) == mixing
+    assert (held_bytes(found.layer_kinds, 1000, 2) > 0) == mixing
     assert found.stored is not None
     assert all(size >= 0 for size in stored_bytes(counted, found.stored).values())
     assert Architecture.model_validate_json(found.model_dump_json()) == found

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from capplan.physics.cache import (
     cache_by_kind,
+    held_bytes,
     kept,
     kv_bytes_per_token,
-    sequence_bytes,
     state_bytes_per_sequence,
 )
 from capplan.records.architecture import Architecture, LayerKind
@@ -121,7 +121,7 @@ def test_states_keep_their_width_when_the_cache_is_narrowed() -> None:
 @given(context=st.floats(0, 1e6))
 def test_a_sequence_fills_its_windows_and_then_grows_by_the_token(context: float) -> None:
     mixed = model(WHOLE, NARROW, DELTA)
-    size = sequence_bytes(mixed, context, 2)
+    size = held_bytes(mixed.layer_kinds, context, 2)
     states = sum(row.state_bytes for row in cache_by_kind(mixed.layer_kinds, 2))
     per_window_token = 2 * (8 + 5) * 2
     expected = states + context * 52 + min(context, 10) * per_window_token
@@ -129,3 +129,10 @@ def test_a_sequence_fills_its_windows_and_then_grows_by_the_token(context: float
     assert (
         size <= kv_bytes_per_token(mixed, 2) * context + state_bytes_per_sequence(mixed, 2) + 1e-6
     )
+
+
+def test_a_verified_token_needs_a_slot_and_a_state_of_its_own() -> None:
+    mixed = model(WHOLE, NARROW, DELTA)
+    state = state_bytes_per_sequence(model(DELTA), 2)
+    plain, drafting = (held_bytes(mixed.layer_kinds, 1000, 2, drafted) for drafted in (0, 3))
+    assert drafting - plain == 3 * (2 * (2 * (8 + 5) * 2) + state)

@@ -49,7 +49,7 @@ def drafter(tree: Any, name: str, where: Where) -> DrafterModel:
         rule = "needs a mapping, as in a Hugging Face config.json"
         raise InputError([Complaint(where(()), "", rule, type(tree).__name__)])
     keys = Keys(tree, (), where)
-    read = KINDS.get(_kind(keys, tree))
+    read = KINDS.get(_kind(tree))
     if read is None:
         known = ", ".join(sorted(KINDS))
         keys.complain("architectures", "not a drafter that capplan can read", f"Known: {known}.")
@@ -73,16 +73,21 @@ def drafter(tree: Any, name: str, where: Where) -> DrafterModel:
     return found
 
 
-def _kind(keys: Keys, tree: Mapping[str, Any]) -> str:
+def is_drafter(tree: Mapping[str, Any]) -> bool:
+    """Whether a configuration is that of a drafter of a known kind."""
+    return bool(_kind(tree))
+
+
+def _kind(tree: Mapping[str, Any]) -> str:
     """By the class's name, else by a key that only one kind has."""
     names = tree.get("architectures")
     name = str(names[0]).lower() if isinstance(names, list) and names else ""
     for word, kind in WORDS.items():
         if re.search(word, name):
             return kind
-    if keys.given("draft_vocab_size"):
+    if tree.get("draft_vocab_size") is not None:
         return "eagle3"
-    return "medusa" if keys.given("medusa_num_heads") else ""
+    return "medusa" if tree.get("medusa_num_heads") is not None else ""
 
 
 def _eagle(keys: Keys) -> DraftHead:

@@ -117,19 +117,22 @@ def _modelopt(keys: Keys, method: str, excluded: Patterns, kv_cache: float | Non
         return Scheme(label, ALGORITHMS[algorithm], excluded, kv_cache=kv_cache)
     listed = keys.raw("quantized_layers")
     by_width: dict[float, list[str]] = {}
+    algorithms: set[str] = set()
     for name, one in listed.items() if isinstance(listed, Mapping) else ():
         width = ALGORITHMS.get(str(one.get("quant_algo"))) if isinstance(one, Mapping) else None
         if width is None:
             keys.complain("quantized_layers", f"{str(name)[:80]}: an algorithm that is not known")
         else:
             by_width.setdefault(width, []).append(str(name))
+            algorithms.add(str(one["quant_algo"]).lower())
     if not by_width:
         keys.complain("quantized_layers", "needs the algorithm of each layer")
     named = tuple((width, _checked(keys, "quantized_layers", n)) for width, n in by_width.items())
     if method == "fp8":  # the original's fp8, with some matrices narrowed further
         label, width = _fp8(keys)
         return Scheme(f"nvfp4 where listed, {label}", width, named=named, kv_cache=kv_cache)
-    return Scheme("mixed, by module", None, named=named, kv_cache=kv_cache)
+    label = f"by module: {', '.join(sorted(algorithms))}"
+    return Scheme(label, None, named=named, kv_cache=kv_cache)
 
 
 def _fp8(keys: Keys) -> tuple[str, float]:

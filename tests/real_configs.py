@@ -8,7 +8,7 @@ from capplan.importers.hugging_face.config import architecture
 from capplan.importers.hugging_face.stored import Quantization
 from capplan.records.architecture import Architecture
 
-FILE = Path(__file__).with_name("configs.json")
+FILE = Path(__file__).parent / "importers" / "configs.json"
 
 
 def where(path: tuple[str, ...]) -> str:
