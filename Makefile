@@ -33,7 +33,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/simulation.py
 
 schemas: $(VENV)/.installed
-	for kind in forecast profile fleet model plan; do \
+	for kind in forecast profile fleet model plan anatomy; do \
 	  $(BIN)/capplan schema $$kind > schemas/$$kind.json || exit 1; done
 
 $(VENV)/bin/python:

@@ -11,6 +11,7 @@ from capplan import __version__
 from capplan.cli.plan import plan
 from capplan.cli.profile import profile
 from capplan.cli.schema import schema
+from capplan.cli.show import show
 from capplan.cli.simulate import simulate
 from capplan.errors import CapplanError
 
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command()(plan)
 app.command()(profile)
 app.command()(simulate)
+app.command()(show)
 app.command()(schema)
 
 

@@ -333,12 +333,13 @@ def test_a_token_budget_that_leaves_no_chunk_is_refused(here: Path) -> None:
     assert not (here / "profiles").exists()
 
 
-def test_a_checkpoint_folder_leads_to_its_configuration(here: Path) -> None:
+def test_a_checkpoint_folder_stands_for_its_configuration(here: Path) -> None:
     (here / "checkpoint").mkdir()
     (here / "checkpoint" / "config.json").write_text("{}")
     ended = runner.invoke(app, ["profile", "checkpoint"])
     assert isinstance(ended.exception, InputError)
-    assert "give checkpoint/config.json" in str(ended.exception)
+    assert str(ended.exception).startswith("checkpoint/config.json:1:1")
+    assert "model_type" in str(ended.exception)
 
 
 FLEET = """
