@@ -12,6 +12,7 @@ from capplan.cli.forecast import forecast
 from capplan.cli.plan import plan
 from capplan.cli.profile import profile
 from capplan.cli.schema import schema
+from capplan.cli.show import show
 from capplan.cli.simulate import simulate
 from capplan.errors import CapplanError
 
@@ -29,6 +30,7 @@ app.command()(plan)
 app.command()(forecast)
 app.command()(profile)
 app.command()(simulate)
+app.command()(show)
 app.command()(schema)
 
 

@@ -32,7 +32,7 @@ class DtypeName(enum.StrEnum):
 def profile(
     model: Annotated[
         str,
-        typer.Argument(metavar="MODEL", help="config.json, a model file of ours, or its name."),
+        typer.Argument(metavar="MODEL", help="Name, file of ours, or config.json (or its folder)."),
     ],
     output: Annotated[
         Path | None,
@@ -83,6 +83,7 @@ def profile(
     ] = Format.table,
 ) -> None:
     """Measure steps of a model with random weights on this machine, and keep them as a profile."""
+    from capplan.cli import models
     from capplan.cli import profile_options as options
     from capplan.errors import MeasureError
 
@@ -107,7 +108,7 @@ def profile(
         runs=default_runs if runs is None else runs,
         seed=seed,
     )
-    architecture = options.architecture(model)
+    architecture = models.architecture(model)
     try:
         from capplan.cli.profile_run import run
     except ModuleNotFoundError as error:

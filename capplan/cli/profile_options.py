@@ -1,15 +1,10 @@
 """What `capplan profile` was asked for."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from capplan.errors import Complaint, InputError
-from capplan.files.catalogue import find
-from capplan.files.document import read_document
-from capplan.files.reader import read
-from capplan.importers import hf_config
-from capplan.records.architecture import Architecture
 
 RUNS: Final = 20
 QUICK_RUNS: Final = 6
@@ -38,19 +33,6 @@ class Asked:
     quick: bool
     runs: int
     seed: int
-
-
-def architecture(model: str) -> Architecture:
-    """The model that an argument means.
-
-    Raises:
-        InputError: If there is no such model, or its file is wrong.
-    """
-    path = _file(model)
-    if path.suffix != ".json":
-        return read(path, Architecture)
-    document = read_document(path)
-    return hf_config.architecture(document.tree, _name(path), document.place)
 
 
 def check(*bounded: tuple[str, int | None, int, int]) -> None:
@@ -100,22 +82,5 @@ def layers(text: str) -> int | None:
     return int(text)
 
 
-def _file(model: str) -> Path:
-    try:
-        return find("models", model)
-    except InputError as error:
-        inside = Path(model, "config.json")
-        if not inside.is_file():
-            raise
-        remedy = f"For the model inside give {inside}."
-        raise InputError([replace(c, remedy=remedy) for c in error.complaints]) from error
-
-
 def _is_count(text: str, most: int) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 8 and 1 <= int(text) <= most
-
-
-def _name(path: Path) -> str:
-    """A configuration is called after its folder, as in a checkpoint, unless it has a name."""
-    own = path.stem if path.stem != "config" else path.absolute().parent.name
-    return own.lower()

@@ -14,13 +14,15 @@ class Kind(enum.StrEnum):
     fleet = "fleet"
     model = "model"
     plan = "plan"
+    anatomy = "anatomy"
 
 
 def schema(
     kind: Annotated[Kind, typer.Argument(help="Which format.", show_choices=True)],
 ) -> None:
-    """Print the JSON schema of a file format; keys of a plan are those of --format json."""
+    """Print the JSON schema of a file format; plan and anatomy: of --format json."""
     from capplan.files.schema import json_schema
+    from capplan.records.anatomy import Anatomy
     from capplan.records.architecture import Architecture
     from capplan.records.base import Record
     from capplan.records.fleet import Fleet
@@ -34,5 +36,6 @@ def schema(
         Kind.fleet: Fleet,
         Kind.model: Architecture,
         Kind.plan: Portfolio,
+        Kind.anatomy: Anatomy,
     }
     typer.echo(json_schema(records[kind]))

@@ -15,6 +15,12 @@ from capplan.physics.surface import Array
 SAFE_DEVIATIONS = 2.33
 """One-sided 99 % of a normal: the cache overflows in one moment of a hundred."""
 
+UTILISATION = 0.90
+"""Part of a GPU's memory that engines take, by default."""
+RESERVE_BYTES = 3.5 * 2**30 + 392 * 2**20
+"""Of it for activations and communication, a GPU: a planning figure of NVIDIA's
+(aiconfigurator-core 0.12.0, systems/h200_sxm.yaml), no measurement."""
+
 
 @dataclass(frozen=True)
 class Resident:
@@ -86,6 +92,11 @@ def batch_that_fits(
 def held_by_one(mean_tokens: ArrayLike, variance: ArrayLike) -> Array:
     """Tokens of cache that one sequence needs so that it overflows once in a hundred moments."""
     return np.asarray(np.asarray(mean_tokens) + SAFE_DEVIATIONS * np.sqrt(variance))
+
+
+def usable_bytes(gpu_memory_bytes: float) -> float:
+    """What one GPU has for weights, drafter and caches [bytes]."""
+    return max(0.0, UTILISATION * gpu_memory_bytes - RESERVE_BYTES)
 
 
 def weights_fit(weights_bytes: float, gpus: int, gpu_memory_bytes: float) -> bool:

@@ -1,15 +1,26 @@
-"""Counts of parameters and bytes that follow from a model's anatomy.
+"""Counts of parameters that follow from a model's anatomy.
 
 Conventions. Everything that a checkpoint of the text tower holds is counted once: an output head
-that reuses the embedding counts as 0. Heads for multi-token prediction are drafters, not counted.
+that reuses the embedding counts as 0; vision and audio towers do not count. Heads for multi-token
+prediction are drafters: `prediction`, in memory but not in `total`, as their makers count.
 `active` is what one token passes: all of the model with `experts_per_token` of the routed experts
-in each sparse layer, embedding and head included as whole matrices. Makers differ there: Mixtral's
-12.9 B and Qwen3's 3.3 B hold both, DeepSeek-V3's 37 B and Kimi-K2's 32 B leave the embedding out.
+in each sparse layer, embedding and head included as whole matrices, lookup tables left out. Makers
+differ there: Mixtral's 12.9 B and Qwen3's 3.3 B hold both matrices, DeepSeek-V3's 37 B, Kimi-K2's
+32 B and gpt-oss' 5.1 B leave the embedding out, which is `active_without_embedding`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from capplan.records.architecture import Architecture, Attention, FeedForward, Gqa, Moe
+from capplan.physics.attention_parts import attention_parts
+from capplan.records.architecture import (
+    Architecture,
+    Dense,
+    DraftHead,
+    FeedForward,
+    LayerKind,
+    LookupTable,
+    Moe,
+)
 
 
 @dataclass(frozen=True)
@@ -23,19 +34,34 @@ class Parameters:
     routed_experts_active: int
     """The part of `routed_experts` that one token passes; not another addend of `total`."""
     shared_experts: int
+    """What every token passes in sparse layers, the way into and out of a latent space with it."""
     router: int
     norms: int
+    """Norms, and what mixes several residual streams."""
     head: int
+    lookup_tables: int = field(default=0, kw_only=True)
+    prediction: int = field(default=0, kw_only=True)
+    """Heads for multi-token prediction: in memory, not in `total`."""
 
     @property
     def total(self) -> int:
         """All parameters of the model."""
-        return self._every_token + self.routed_experts
+        return self._every_token + self.routed_experts + self.lookup_tables
 
     @property
     def active(self) -> int:
         """Parameters that one token passes."""
         return self._every_token + self.routed_experts_active
+
+    @property
+    def active_without_embedding(self) -> int:
+        """The same as makers count who leave the input embedding out."""
+        return self.active - self.embedding
+
+    @property
+    def in_memory(self) -> int:
+        """All that a server of the whole checkpoint holds."""
+        return self.total + self.prediction
 
     @property
     def _every_token(self) -> int:
@@ -53,41 +79,83 @@ def count_parameters(architecture: Architecture) -> Parameters:
         The counts, summed over all layers.
     """
     hidden = architecture.hidden_size
-    kinds = architecture.layer_kinds
-    sparse = [(kind.layers, ff) for kind in kinds if isinstance(ff := kind.feed_forward, Moe)]
+    streams = architecture.residual_streams
+    tables = architecture.lookup_tables
+    layers = count_layers(architecture.layer_kinds, hidden, streams)
     matrix = architecture.vocabulary * hidden
+    last = (1 + architecture.extra_norms) * hidden
+    if architecture.stream_head:
+        last += stream_head(hidden, streams)
+    head = 0 if architecture.tied_embeddings else matrix
     return Parameters(
         embedding=matrix,
-        attention=sum(kind.layers * _attention(kind.attention, hidden) for kind in kinds),
-        dense=sum(kind.layers * _dense(kind.feed_forward, hidden) for kind in kinds),
-        routed_experts=sum(n * moe.experts * _expert(moe, hidden) for n, moe in sparse),
-        routed_experts_active=sum(
-            n * moe.experts_per_token * _expert(moe, hidden) for n, moe in sparse
-        ),
-        shared_experts=sum(n * _gated(moe.shared_width, hidden) for n, moe in sparse),
-        router=sum(n * moe.experts * (hidden + moe.router_bias) for n, moe in sparse),
-        norms=sum(kind.layers * (2 * hidden + _norms(kind.attention)) for kind in kinds) + hidden,
-        head=0 if architecture.tied_embeddings else matrix,
+        attention=layers.attention + sum(_table_reader(table, hidden, streams) for table in tables),
+        dense=layers.dense,
+        routed_experts=layers.routed_experts,
+        routed_experts_active=layers.routed_experts_active,
+        shared_experts=layers.shared_experts,
+        router=layers.router,
+        norms=layers.norms + last,
+        head=head + architecture.vocabulary * architecture.head_bias,
+        lookup_tables=sum(table.entries * table.width for table in tables),
+        prediction=_prediction(architecture),
     )
 
 
-def kv_bytes_per_token(architecture: Architecture, bytes_per_value: float) -> float:
-    """Size of one token's entry in the key-value cache, over all layers.
+def count_layers(
+    kinds: tuple[LayerKind, ...], hidden: int, streams: int = 1, first_inputs: int = 1
+) -> Parameters:
+    """Counts the parameters of layers alone.
 
     Args:
-        architecture: The model's anatomy.
-        bytes_per_value: Size of one cached number. [bytes]
-
-    Returns:
-        Keys and values of one token, held once: latent attention keeps one compressed vector and
-        one rotary key for all heads. [bytes/token]
-
-    Source:
-        DeepSeek-V2 (arXiv 2405.04434), Table 1: 2·n_g·d_h a layer with grouped queries,
-        d_c + d_h^R a layer with latent attention.
+        kinds: The layers; the first of them is the first to run.
+        hidden: Size of a hidden vector.
+        streams: Residual streams that every sublayer mixes.
+        first_inputs: Hidden vectors that the first layer's attention sees side by side.
     """
-    values = sum(kind.layers * _kv_values(kind.attention) for kind in architecture.layer_kinds)
-    return values * bytes_per_value
+    attention, norms = 0, 0
+    for place, kind in enumerate(kinds):
+        parts = attention_parts(kind.attention, hidden)
+        attention += kind.layers * parts.attention
+        if place == 0 and first_inputs > 1:
+            wide = attention_parts(kind.attention, hidden, first_inputs)
+            attention += wide.attention - parts.attention
+        vectors = kind.norms * hidden * (1 + kind.norm_bias)
+        norms += kind.layers * (vectors + parts.norms + _stream_mixing(hidden, streams))
+    sparse = [(kind.layers, ff) for kind in kinds if isinstance(ff := kind.feed_forward, Moe)]
+    experts = [(layers * expert_parameters(moe, hidden), moe) for layers, moe in sparse]
+    return Parameters(
+        embedding=0,
+        attention=attention,
+        dense=sum(kind.layers * _dense(kind.feed_forward, hidden) for kind in kinds),
+        routed_experts=sum(each * moe.experts for each, moe in experts),
+        routed_experts_active=sum(each * moe.experts_per_token for each, moe in experts),
+        shared_experts=sum(layers * _shared(moe, hidden) for layers, moe in sparse),
+        router=sum(layers * _router(moe, hidden) for layers, moe in sparse),
+        norms=norms,
+        head=0,
+    )
+
+
+def count_head(head: DraftHead, hidden: int, streams: int = 1) -> int:
+    """Parameters of a drafting head, its own embedding and output head among them.
+
+    Args:
+        head: Its anatomy.
+        hidden: Size of a hidden vector where the head does not give its own.
+        streams: Residual streams of its layers.
+    """
+    hidden = head.hidden_size or hidden
+    layers = count_layers(head.layer_kinds, hidden, streams, head.first_layer_inputs)
+    rows = head.embedding_rows + head.head_rows + head.joined_size + head.norms
+    return head.copies * (layers.total + hidden * rows + head.other_parameters)
+
+
+def expert_parameters(moe: Moe, hidden: int) -> int:
+    """Parameters of one routed expert."""
+    size = moe.latent_size or hidden
+    bias = ((1 + moe.gated) * moe.expert_width + size) * moe.expert_bias
+    return _matrices(moe.expert_width, size, moe.gated) + bias
 
 
 def weights_bytes(parameters: Parameters, expert_bits: float, other_bits: float) -> float:
@@ -99,47 +167,55 @@ def weights_bytes(parameters: Parameters, expert_bits: float, other_bits: float)
         other_bits: Stored width of every other parameter, shared experts among them. [bit]
 
     Returns:
-        Size of all weights. [bytes]
+        Size of all weights of the model, heads for multi-token prediction left out. [bytes]
     """
     other = parameters.total - parameters.routed_experts
     return (parameters.routed_experts * expert_bits + other * other_bits) / 8
 
 
-def _attention(attention: Attention, hidden: int) -> int:
-    if isinstance(attention, Gqa):
-        query = attention.heads * attention.head_size
-        key_value = 2 * attention.kv_heads * attention.head_size
-        bias = (query + key_value) * attention.projection_bias
-        return hidden * (query + key_value) + query * hidden + bias
-    rank = attention.query_rank
-    query = attention.heads * (attention.nope_head_size + attention.rope_head_size)
-    query_in = hidden * query if rank is None else (hidden + query) * rank
-    compress = hidden * (attention.kv_rank + attention.rope_head_size)
-    value = attention.heads * attention.value_head_size
-    expand = attention.kv_rank * (attention.heads * attention.nope_head_size + value)
-    return query_in + compress + expand + value * hidden
-
-
-def _norms(attention: Attention) -> int:
-    if isinstance(attention, Gqa):
-        return 2 * attention.head_size * attention.head_norm
-    return attention.kv_rank + (attention.query_rank or 0)
-
-
-def _kv_values(attention: Attention) -> int:
-    if isinstance(attention, Gqa):
-        return 2 * attention.kv_heads * attention.head_size
-    return attention.kv_rank + attention.rope_head_size
+def _prediction(architecture: Architecture) -> int:
+    head = architecture.prediction
+    if head is None:
+        return 0
+    return count_head(head, architecture.hidden_size, architecture.residual_streams)
 
 
 def _dense(feed_forward: FeedForward, hidden: int) -> int:
-    return 0 if isinstance(feed_forward, Moe) else _gated(feed_forward.width, hidden)
+    if not isinstance(feed_forward, Dense):
+        return 0
+    width, gated = feed_forward.width, feed_forward.gated
+    return _matrices(width, hidden, gated) + ((1 + gated) * width + hidden) * feed_forward.bias
 
 
-def _expert(moe: Moe, hidden: int) -> int:
-    return _gated(moe.expert_width, hidden)
+def _shared(moe: Moe, hidden: int) -> int:
+    latent = 2 * hidden * (moe.latent_size or 0) + (moe.latent_size or 0) * moe.latent_norm
+    return _matrices(moe.shared_width, hidden, moe.gated) + hidden * moe.shared_gate + latent
 
 
-def _gated(width: int, hidden: int) -> int:
-    """Gate, up and down matrices."""
-    return 3 * hidden * width
+def _router(moe: Moe, hidden: int) -> int:
+    scales = (hidden + moe.experts) * moe.router_scales
+    return moe.experts * (hidden + moe.router_bias) + scales
+
+
+def _matrices(width: int, hidden: int, gated: bool) -> int:
+    """Gate, up and down matrices; without the gate two."""
+    return (2 + gated) * hidden * width
+
+
+def _stream_mixing(hidden: int, streams: int) -> int:
+    """What attention and feed-forward mix streams by (mHC, as DeepSeek-V4's release has it).
+
+    For each of the two a matrix to the coefficients, a base for every one, and three scales.
+    """
+    coefficients = streams * (2 + streams)
+    return 2 * (coefficients * (streams * hidden + 1) + 3) if streams > 1 else 0
+
+
+def stream_head(hidden: int, streams: int) -> int:
+    """Parameters that make one hidden vector of several residual streams."""
+    return streams * (streams * hidden + 1) + 1
+
+
+def _table_reader(table: LookupTable, hidden: int, streams: int) -> int:
+    """Keys a stream and a value from the rows read, and two norms a stream (Engram)."""
+    return table.hashes * table.width * hidden * (streams + 1) + 2 * streams * hidden

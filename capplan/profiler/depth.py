@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from capplan.errors import MeasureError
-from capplan.physics.parameters import count_parameters, kv_bytes_per_token
+from capplan.physics.cache import kv_bytes_per_token
+from capplan.physics.parameters import count_parameters
+from capplan.profiler import measurable
 from capplan.profiler.grid import Work
-from capplan.records.architecture import Architecture, Moe
+from capplan.records.architecture import Architecture, Dense, Moe
 
 USABLE: Final = 0.9
 """Part of the free memory that a sweep uses."""
@@ -56,8 +58,9 @@ def sample(
         The same model with fewer layers of each kind, at least one.
 
     Raises:
-        MeasureError: If the weights do not fit.
+        MeasureError: If the weights do not fit, or the model has layers that cannot be measured.
     """
+    measurable.check(architecture)
     full = [kind.layers for kind in architecture.layer_kinds]
     if layers is not None:
         chosen = _cut(architecture, [min(layers, count) for count in full])
@@ -137,6 +140,6 @@ def _widest(architecture: Architecture) -> int:
         if isinstance(shape, Moe):
             inner = architecture.hidden_size + 2 * shape.expert_width
             widths.append(shape.experts_per_token * inner + 2 * shape.shared_width)
-        else:
+        elif isinstance(shape, Dense):
             widths.append(2 * shape.width)
     return max(widths)

@@ -12,6 +12,7 @@ def feed_forward(shape: FeedForward, hidden: int, make: Maker) -> "DenseLayer | 
     """Makes the layer for a shape."""
     if isinstance(shape, Dense):
         return DenseLayer(shape.width, hidden, make)
+    assert isinstance(shape, Moe)  # as `measurable` has checked
     return MoeLayer(shape, hidden, make)
 
 

@@ -8,7 +8,7 @@ from capplan.profiler.feed_forward import MoeLayer, feed_forward
 from capplan.profiler.grid import Work
 from capplan.profiler.maker import Maker, norm
 from capplan.profiler.protocol import Step
-from capplan.records.architecture import Architecture, LayerKind
+from capplan.records.architecture import Architecture, Gqa, LayerKind, Mla
 
 
 class Block:
@@ -16,9 +16,10 @@ class Block:
 
     def __init__(self, kind: LayerKind, hidden: int, cache_tokens: int, make: Maker) -> None:
         shape = kind.attention
+        assert isinstance(shape, Gqa | Mla)  # as `measurable` has checked
         self._attention: GqaLayer | MlaLayer = (
             GqaLayer(shape, hidden, cache_tokens, make)
-            if shape.kind == "gqa"
+            if isinstance(shape, Gqa)
             else MlaLayer(shape, hidden, cache_tokens, make)
         )
         self.feed_forward = feed_forward(kind.feed_forward, hidden, make)

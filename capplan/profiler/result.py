@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import capplan
-from capplan.physics.parameters import count_parameters, kv_bytes_per_token
+from capplan.physics.cache import kv_bytes_per_token
+from capplan.physics.parameters import count_parameters
 from capplan.profiler.clocks import CudaClock
 from capplan.profiler.depth import USABLE
 from capplan.profiler.device import Device, Precision

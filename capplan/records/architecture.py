@@ -1,64 +1,52 @@
 """A model's anatomy, as far as it decides what a step reads, computes and keeps."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
+from capplan.records.attention import (
+    Attention,
+    Compressed,
+    Compressor,
+    Cross,
+    DeltaNet,
+    Gqa,
+    Indexer,
+    Kda,
+    Mamba,
+    Mla,
+    NoAttention,
+    Recurrent,
+)
 from capplan.records.base import Record
 from capplan.records.caveat import Source
-from capplan.units import Count, Parameters, PositiveCount
+from capplan.records.feed_forward import Dense, FeedForward, Moe, NoFeedForward
+from capplan.records.stored import Stored
+from capplan.units import Count, Parameters, PositiveCount, SmallCount
 
-
-class Gqa(Record):
-    """Grouped-query attention; multi-head attention where kv_heads equals heads."""
-
-    kind: Literal["gqa"]
-    heads: PositiveCount
-    kv_heads: PositiveCount
-    head_size: PositiveCount
-    projection_bias: bool = False
-    """Query, key and value projections carry a bias."""
-    head_norm: bool = False
-    """Queries and keys are normalised a head (Qwen3)."""
-
-
-class Mla(Record):
-    """Multi-head latent attention: one compressed key-value vector a token, shared by all heads."""
-
-    kind: Literal["mla"]
-    heads: PositiveCount
-    query_rank: PositiveCount | None
-    """Rank of the compressed query; None where queries are projected directly."""
-    kv_rank: PositiveCount
-    nope_head_size: PositiveCount
-    """Query and key size a head without position."""
-    rope_head_size: PositiveCount
-    """Query and key size a head with rotary position."""
-    value_head_size: PositiveCount
-
-
-class Dense(Record):
-    """A gated feed-forward layer: gate, up and down matrices."""
-
-    kind: Literal["dense"]
-    width: PositiveCount
-
-
-class Moe(Record):
-    """A sparse feed-forward layer: a router, routed experts, shared experts."""
-
-    kind: Literal["moe"]
-    experts: PositiveCount
-    experts_per_token: PositiveCount
-    expert_width: PositiveCount
-    shared_width: Count = 0
-    """Summed width of the experts that every token passes."""
-    router_bias: bool = False
-    """The router adds a bias an expert when it chooses (DeepSeek-V3)."""
-
-
-Attention = Annotated[Gqa | Mla, Field(discriminator="kind")]
-FeedForward = Annotated[Dense | Moe, Field(discriminator="kind")]
+__all__ = [
+    "Architecture",
+    "Attention",
+    "Compressed",
+    "Compressor",
+    "Cross",
+    "DeltaNet",
+    "Dense",
+    "DraftHead",
+    "FeedForward",
+    "Gqa",
+    "Indexer",
+    "Kda",
+    "LayerKind",
+    "LookupTable",
+    "Mamba",
+    "Mla",
+    "Moe",
+    "NoAttention",
+    "NoFeedForward",
+    "Published",
+    "Recurrent",
+]
 
 
 class LayerKind(Record):
@@ -67,6 +55,53 @@ class LayerKind(Record):
     layers: PositiveCount
     attention: Attention
     feed_forward: FeedForward
+    norms: SmallCount = 2
+    """Learned vectors of hidden size: norms, and what else is as long (Kimi-K3's residuals)."""
+    norm_bias: bool = False
+
+
+class LookupTable(Record):
+    """A table that hashes of the last tokens point into (Engram, DeepSeek-V4.1).
+
+    A token reads a row for each of its hashes: the table needs memory, not bandwidth.
+    """
+
+    entries: PositiveCount
+    width: PositiveCount
+    hashes: PositiveCount
+    """Rows that a token reads; a matrix makes them one key a residual stream and a value."""
+
+
+class DraftHead(Record):
+    """What drafts tokens from a model's own hidden states.
+
+    It comes with the checkpoint (multi-token prediction), or was trained apart (EAGLE-3, DFlash,
+    DSpark, Medusa). Embedding and output head are the model's own except where rows are given.
+    """
+
+    kind: Literal["mtp", "eagle3", "p-eagle", "dflash", "dspark", "domino", "medusa"]
+    layer_kinds: tuple[LayerKind, ...] = ()
+    copies: SmallCount = 1
+    """Times that all of it stands in memory: one a predicted token for multi-token prediction."""
+    draft_tokens: PositiveCount | None = None
+    """Tokens that one pass drafts, where the head is made for a number of them."""
+    hidden_size: PositiveCount | None = None
+    """None for the model's."""
+    joined_size: Count = 0
+    """Numbers that one matrix joins into a hidden vector: hidden states of several layers, or an
+    embedding beside a hidden state."""
+    first_layer_inputs: SmallCount = 1
+    """2 where the first layer's attention sees the embedding beside the hidden state (EAGLE-3)."""
+    norms: Count = 0
+    """Learned vectors of hidden size beside those of the layers."""
+    embedding_rows: Count = 0
+    """Rows of an embedding of its own."""
+    head_rows: Count = 0
+    """Rows of an output head of its own; Medusa has one a head."""
+    token_map_rows: Count = 0
+    """Vocabulary that a smaller one is mapped to and from."""
+    other_parameters: Count = 0
+    """Heads of a kind's own: Markov and confidence heads (DSpark), a recurrent unit (Domino)."""
 
 
 class Published(Record):
@@ -75,6 +110,8 @@ class Published(Record):
     parameters_total: Parameters
     parameters_active: Parameters | None = None
     source: Source
+    note: str | None = None
+    """Why this project's count differs, where it does."""
 
 
 class Architecture(Record):
@@ -86,6 +123,21 @@ class Architecture(Record):
     vocabulary: PositiveCount
     tied_embeddings: bool
     """The output head reuses the embedding."""
+    head_bias: bool = False
+    residual_streams: SmallCount = 1
+    """Hidden vectors that run beside one another, mixed before and after every sublayer
+    (hyper-connections, DeepSeek-V4)."""
+    stream_head: bool = False
+    """Learned weights make one of the streams before the output head."""
+    extra_norms: Count = 0
+    """Learned vectors of hidden size after the last layer, beside the final norm."""
+    context_limit: PositiveCount | None = None
+    """Longest context that the configuration allows. [tokens]"""
     layer_kinds: tuple[LayerKind, ...] = Field(min_length=1)
+    lookup_tables: tuple[LookupTable, ...] = ()
+    prediction: DraftHead | None = None
+    """The checkpoint's own head for multi-token prediction: in memory, not in the totals."""
+    stored: Stored | None = None
+    """How wide the checkpoint's numbers are."""
     source: Source
     published: Published | None = None

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from capplan.records.base import Record
+from capplan.records.stored import Precision
 from capplan.units import (
     AtLeastOne,
     BytesPerSecond,
@@ -30,6 +31,12 @@ class Gpu(Record):
     bf16_flop_per_s: FlopPerSecond | None = None
     """Dense, without structured sparsity."""
     fp8_flop_per_s: FlopPerSecond | None = None
+    int8_flop_per_s: FlopPerSecond | None = None
+    fp4_flop_per_s: FlopPerSecond | None = None
+    precisions: tuple[Precision, ...] | None = None
+    """What it computes in; None where nobody says."""
+    weight_only: tuple[Precision, ...] = ()
+    """Widths that engines store weights in and unpack to 16 bits before they compute."""
     tdp_w: GpuWatts
     idle_w: GpuWatts
     sources: dict[str, str]

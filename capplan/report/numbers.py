@@ -72,6 +72,24 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def size(value_bytes: float) -> str:
+    """Three figures in decimal units, bytes below a thousand.
+
+    >>> size(70_272), size(84.2e9), size(671.5e9), size(999_950), size(12)
+    ('70.3 KB', '84.2 GB', '672 GB', '1.00 MB', '12 B')
+    """
+    return f"{value_bytes:.0f} B" if value_bytes < 999.5 else _scaled(value_bytes, "KMGTPE") + "B"
+
+
+def parameters(value: float) -> str:
+    """Three figures and the letter that makers use.
+
+    >>> parameters(46.7e9), parameters(1.026e12), parameters(0)
+    ('46.7 B', '1.03 T', '0')
+    """
+    return f"{value:.0f}" if value < 999.5 else _scaled(value, "KMBTPE")
+
+
 def ratio(value: float) -> str:
     """Two decimals.
 
@@ -97,3 +115,12 @@ def _three(value: float) -> str:
     ('15.0', '1,234')
     """
     return f"{value:#.3g}".rstrip(".") if value < 999.5 else f"{value:,.0f}"
+
+
+def _scaled(value: float, letters: str) -> str:
+    """Three figures before a letter for each thousand."""
+    power = 0
+    while value >= 999.5 and power < len(letters):
+        value /= 1000
+        power += 1
+    return f"{_three(value)} {letters[power - 1]}"

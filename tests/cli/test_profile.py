@@ -127,7 +127,7 @@ def test_wrong_arguments_are_named(arguments: list[str], words: str) -> None:
 
 
 def test_a_configuration_that_is_not_understood_is_refused_with_its_line(here: Path) -> None:
-    (here / "config.json").write_text('{\n "model_type": "qwen3_next"\n}')
+    (here / "config.json").write_text('{\n "model_type": "rwkv7"\n}')
     ended = runner.invoke(app, ["profile", "config.json"])
     assert isinstance(ended.exception, InputError)
     assert "config.json:2:" in str(ended.exception)
@@ -333,12 +333,13 @@ def test_a_token_budget_that_leaves_no_chunk_is_refused(here: Path) -> None:
     assert not (here / "profiles").exists()
 
 
-def test_a_checkpoint_folder_leads_to_its_configuration(here: Path) -> None:
+def test_a_checkpoint_folder_stands_for_its_configuration(here: Path) -> None:
     (here / "checkpoint").mkdir()
     (here / "checkpoint" / "config.json").write_text("{}")
     ended = runner.invoke(app, ["profile", "checkpoint"])
     assert isinstance(ended.exception, InputError)
-    assert "give checkpoint/config.json" in str(ended.exception)
+    assert str(ended.exception).startswith("checkpoint/config.json:1:1")
+    assert "model_type" in str(ended.exception)
 
 
 FLEET = """

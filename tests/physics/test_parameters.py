@@ -2,7 +2,8 @@
 
 import pytest
 
-from capplan.physics.parameters import count_parameters, kv_bytes_per_token, weights_bytes
+from capplan.physics.cache import kv_bytes_per_token
+from capplan.physics.parameters import count_parameters, weights_bytes
 from capplan.records.architecture import Architecture, Dense, Gqa, LayerKind, Mla, Moe
 from capplan.records.caveat import Source
 

@@ -93,7 +93,7 @@ def test_of_ways_that_cannot_serve_the_closest_is_named():
 HOPELESS = {"objectives": {"ttft_p99_s": 1.0, "tpot_p99_s": 0.001}}
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.floats(0.1, 0.8), st.floats(0.02, 0.15), st.floats(0.0, 0.1), st.floats(0.02, 0.3))
 def test_more_acceptance_never_needs_more_replicas_by_load(chance, more, spread, each_token):
     few, many = (
@@ -104,7 +104,7 @@ def test_more_acceptance_never_needs_more_replicas_by_load(chance, more, spread,
     assert many <= few * 1.01
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.floats(0.05, 0.9), st.floats(0.02, 0.5), st.floats(0.0, 0.15), st.floats(0.0, 0.1))
 def test_by_load_is_never_worse_than_plain(chance, each_token, spread, overhead):
     profile = speculative(tuple(chance**i for i in range(1, 5)), each_token, spread, overhead)

@@ -138,7 +138,7 @@ def test_classes_that_are_told_apart_only_by_name_share_what_both_waste():
     assert gpus(planned(asked, "separate")) == 8 * 4
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(
     st.lists(
         st.tuples(st.floats(0.2, 6.0), st.sampled_from([0.012, 0.014, 0.02, 0.03])),

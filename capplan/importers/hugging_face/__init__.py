@@ -1,0 +1,1 @@
+"""Reads the configuration files of Hugging Face checkpoints."""
