@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from capplan.planner.hazards import hazards
+from capplan.planner.last_rate import PRECISE, looseness
 from capplan.planner.policy_plan import Outcome
 from capplan.planner.pool import Pool
 from capplan.planner.trial import Stage
@@ -40,6 +41,21 @@ def caveats(
     return found
 
 
+def _loose_rates(pool: Pool) -> list[Caveat]:
+    """The last rate, where even the most requests leave it open."""
+    if pool.trials is None:
+        return []
+    trial, found = pool.trials[pool.decided_by]
+    open_to = looseness(trial, found)
+    if open_to <= PRECISE:
+        return []
+    text = (
+        f"of {'+'.join(pool.load.names)} is known to {open_to:.0%} after "
+        f"{len(trial.drawn.arrival_s):,} requests: rare long ones decide {found.binding.text}"
+    )
+    return [Caveat(about="last rate", text=text)]
+
+
 def _unmeasured(profiles: Sequence[Profile]) -> list[str]:
     kinds = {p.name: (p.steps.origin or p.origin).kind for p in profiles}
     return [f"{name}: {kind}" for name, kind in kinds.items() if kind not in _SEEN]
@@ -60,7 +76,7 @@ def _modelled(profiles: Sequence[Profile]) -> list[Caveat]:
 def _of_pool(pool: Pool) -> list[Caveat]:
     assert pool.sized is not None
     rate = pool.sized.peak_rate_per_s / pool.sized.replicas_at_peak
-    found = hazards(pool.curve, pool.mix, rate) + _rare_classes(pool)
+    found = hazards(pool.curve, pool.mix, rate) + _rare_classes(pool) + _loose_rates(pool)
     if pool.doubt > 0:
         text = (
             f"from one mix of {'+'.join(pool.load.names)} to another the corrected balance erred "

@@ -19,7 +19,7 @@ _UNKNOWN = 0.05
 """Where the balance keeps the objectives at no rate, part of what it can serve to start from."""
 _WORTH = 1.5
 """Times as many requests from which on a search is repeated with them."""
-_PRECISE = 0.03
+PRECISE = 0.03
 """Half a 95 % interval of the last rate, over the rate, that is asked for where requests allow."""
 
 
@@ -103,7 +103,7 @@ def settled(
     trial = Trial.of(candidate, curve, mix, stage)
     found = capacity(trial, near_per_s)
     # Intervals shrink with the square root of the requests.
-    wanted = len(trial.drawn.arrival_s) * (_loose(trial, found) / _PRECISE) ** 2
+    wanted = len(trial.drawn.arrival_s) * (looseness(trial, found) / PRECISE) ** 2
     more = min(wanted, stage.effort.most_requests)
     if more < _WORTH * len(trial.drawn.arrival_s):
         return trial, found
@@ -111,7 +111,7 @@ def settled(
     return trial, capacity(trial, found.rate_per_s)
 
 
-def _loose(trial: Trial, found: Found) -> float:
+def looseness(trial: Trial, found: Found) -> float:
     """Half the interval of the last rate, over the rate: that of the objective that binds."""
     if found.rate_per_s == 0 or found.binding.quantity is None:
         return 0.0

@@ -130,11 +130,6 @@ def test_hours_that_cannot_decide_are_not_simulated():
     assert len(kept(pool)) == 1
 
 
-def test_at_most_six_mixes_are_simulated():
-    asked = hours(*((float(part), 10.0) for part in np.linspace(0.05, 0.95, 7)))
-    assert 2 <= len(kept(pooled(asked))) <= 6
-
-
 def test_seeds_move_the_last_rate_of_a_mix_by_little():
     rates = [
         float(pool.capacity_per_s[pool.mix])

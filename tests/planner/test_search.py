@@ -42,12 +42,12 @@ def pools(found: Plan) -> list[tuple[str, ...]]:
 
 
 # A(B) = (1 - a / s) / b tokens a second keep a step of T = a + b B at s, where prompts are nothing.
-TIGHT_S, LOOSE_S, OUTPUT = 0.0125, 0.030, 11
+TIGHT_S, LOOSE_S, OUTPUT = 0.0125, 0.030, 6
 TIGHT, LOOSE = ((1 - A_S / limit_s) / B_S for limit_s in (TIGHT_S, LOOSE_S))
 
 
 def chat(name: str, tokens_per_s: float, limit_s: float) -> TrafficClass:
-    """A class whose median time per token is what a step takes, of answers of 10 steps."""
+    """A class whose median time per token is what a step takes, of answers of 5 steps."""
     return make_class(
         name,
         rates=(tokens_per_s / (OUTPUT - 1),),
@@ -239,4 +239,4 @@ def test_nothing_is_solved_twice():
 def test_the_infinite_need_of_one_pool_is_not_hidden_by_another():
     asked = make_mix(chat("fine", TIGHT, TIGHT_S), chat("hopeless", 1.0, 0.005))
     with pytest.raises(InfeasibleError, match="misses tpot_p50 of hopeless"):
-        planned(asked)
+        planned(asked, screen=True)
