@@ -13,8 +13,8 @@ from capplan.planner.trial import Stage, Trial, objectives, simulated
 from capplan.records.plan import Binding
 
 _TOLERANCE = 0.005
-_LEAST, _WIDEST = 1.01, 2.0
-"""Bounds of the steps in which a search looks for the other side of the last rate."""
+_LEAST, _WIDEST = math.log(1.01), math.log(2.0)
+"""Bounds of the steps in which a search looks for the other side of the last rate, logarithms."""
 _UNKNOWN = 0.05
 """Where the balance keeps the objectives at no rate, part of what it can serve to start from."""
 _WORTH = 1.5
@@ -154,12 +154,12 @@ def _both_sides(trial: Trial, start_per_s: float, most: float) -> tuple[_Run | N
     end = most if keeps else start_per_s * _UNKNOWN
     power, least = 1.25, _LEAST
     while last.rate_per_s != end:
-        step = min(max(math.exp(abs(last.log_use) * power), least), _WIDEST)
+        step = math.exp(min(max(abs(last.log_use) * power, least), _WIDEST))
         rate = last.rate_per_s * step if keeps else last.rate_per_s / step
         run = _Run.of(trial, min(rate, end) if keeps else max(rate, end))
         if (run.use <= 1) != keeps:
             return (last, run) if keeps else (run, last)
-        last, power, least = run, power * 2, least**2
+        last, power, least = run, power * 2, least * 2
     return (last, None) if keeps else (None, last)
 
 

@@ -65,7 +65,7 @@ def report(plan: Plan) -> Report:
             Note("Where the numbers come from", _origins(plan)),
             Note("Defaults used", _defaults(plan)),
             Note("Caveats", tuple(f"{c.about}: {c.text}" for c in plan.caveats)),
-            Note("Definitions", (DEFINITIONS,)),
+            Note("Definitions", (DEFINITIONS, *_whose(plan))),
         ),
     )
 
@@ -102,6 +102,16 @@ def _sums(plans: list[PolicyPlan]) -> tuple[str, str, str, str]:
         numbers.count(sum(p.nodes for p in placed)),
         numbers.count(sum(p.racks for p in placed)),
         numbers.kilowatts(sum(watts)) if len(watts) == len(plans) else numbers.ABSENT,
+    )
+
+
+def _whose(plan: Plan) -> tuple[str, ...]:
+    """Which figures of a simulated plan the simulation did not make."""
+    if plan.seed is None:
+        return ()
+    return (
+        "Rates and percentiles are simulated; batch, tokens per round, efficiencies and mean TPOT "
+        "are the balance's at the same rate, and watts follow from them.",
     )
 
 

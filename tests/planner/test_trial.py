@@ -5,6 +5,7 @@ import pytest
 
 from capplan.planner import policies
 from capplan.planner.candidate import Candidate
+from capplan.planner.capacity import capacity_of_mix
 from capplan.planner.demand import demand
 from capplan.planner.last_rate import capacity, worst
 from capplan.planner.trial import QUICK, Stage, Trial
@@ -71,3 +72,16 @@ def test_no_objective_bounds_what_cannot_be_served():
     assert found.binding.text == "requests come faster than they can be served"
     # 256 sequences of 100 rounds with 35.6 ms each, and a millisecond of prefill a request.
     assert found.rate_per_s == pytest.approx(256 / (100 * 0.0356 + 256 * 0.001), rel=0.01)
+
+
+def test_a_search_that_starts_far_below_the_last_rate_arrives():
+    """Prompts of next to no work: the screen stops at a budget that a prompt alone never fills."""
+    profile = make_profile(prefill_s_per_token=1e-8, max_batched_tokens=512)
+    objectives = {"ttft_p50_s": 100.0, "tpot_p50_s": 1.0}
+    asked = make_forecast(prompt=50.0, output=1.0, objectives=objectives)
+    candidate = Candidate.of(profile, None, demand(asked))
+    curve = policies.curves("plain", candidate.replica, candidate.constraints)[0]
+    stage = Stage(simulate, simulate_split, starts_s, poisson, 1)
+    found = capacity(Trial.of(candidate, curve, 0, stage, QUICK))
+    assert found.binding.kind == "saturation"
+    assert found.rate_per_s > 1000 * capacity_of_mix(curve, 0)[0]
