@@ -110,8 +110,10 @@ def _whose(plan: Plan) -> tuple[str, ...]:
     if plan.seed is None:
         return ()
     return (
-        "Rates and percentiles are simulated; batch, tokens per round, efficiencies and mean TPOT "
-        "are the balance's at the same rate, and watts follow from them.",
+        (
+            "Rates and percentiles are simulated; batch, tokens per round, efficiencies and mean TPOT "
+            "are the balance's at the same rate, and watts follow from them."
+        ),
     )
 
 
