@@ -116,10 +116,9 @@ def test_by_load_keeps_up_with_the_best_constant_and_wins_on_the_dense_staircase
 
 
 def test_batches_shrink_as_much_as_answers_quicken():
-    """Little's law: at one rate, mean batches are as mean times in the batch, preempted or not."""
+    """Little's law: at one rate, mean batches are as mean decoding times."""
     for row in TREE["equilibrium"]:
-        assert row["plain_batch"] / row["batch"] == pytest.approx(row["in_batch"], rel=0.02)
-        assert row["in_batch"] == pytest.approx(row["at_equilibrium"], rel=0.02)
+        assert row["plain_batch"] / row["batch"] == pytest.approx(row["at_equilibrium"], rel=0.02)
 
 
 def test_equilibrium_exceeds_fixed_batch_and_the_formula_overshoots():
@@ -204,19 +203,10 @@ def test_the_moe_has_no_plateau_because_of_its_cache_and_its_experts():
 
 
 def test_steps_between_the_dense_profiles_batches_are_what_is_composed_there():
-    assert _worst_between(profiles.llama_plan(), "dense", largest=512) < 0.01
-
-
-def test_steps_between_the_moe_profiles_batches_are_near_what_is_composed_there():
-    assert _worst_between(profiles.kimi_plan(), "moe", largest=256) < LIMIT
-
-
-def _worst_between(plan: tables.Plan, model: str, largest: int) -> float:
-    """Largest error of a read step, over every batch and draft length."""
-    batches = tuple(range(1, largest + 1))
-    composed = tables.step_table(replace(plan, batches=batches))
-    shipped = profile(model)
+    batches = tuple(range(1, 257))
+    composed = tables.step_table(replace(profiles.llama_plan(), batches=batches))
+    shipped = profile("dense")
     every = shipped.model_copy(update={"steps": composed})
-    batch, query = np.meshgrid(batches, tables.QUERY_TOKENS)
+    batch, query = np.meshgrid(np.array(batches, dtype=float), np.arange(1.0, 9.0))
     found, exact = (Surfaces.of(p, None).step.at(batch, 1024, query) for p in (shipped, every))
-    return float(np.abs(exact / found - 1).max())
+    assert float(np.abs(exact / found - 1).max()) < 0.01
