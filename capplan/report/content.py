@@ -105,16 +105,15 @@ def _sums(plans: list[PolicyPlan]) -> tuple[str, str, str, str]:
     )
 
 
+_BALANCED = (
+    "Rates and percentiles are simulated; batch, tokens per round, efficiencies and mean TPOT are "
+    "the balance's at the same rate, and watts follow from them."
+)
+
+
 def _whose(plan: Plan) -> tuple[str, ...]:
     """Which figures of a simulated plan the simulation did not make."""
-    if plan.seed is None:
-        return ()
-    return (
-        (
-            "Rates and percentiles are simulated; batch, tokens per round, efficiencies and mean TPOT "
-            "are the balance's at the same rate, and watts follow from them."
-        ),
-    )
+    return () if plan.seed is None else (_BALANCED,)
 
 
 def _subtitle(plan: Plan) -> tuple[str, ...]:
