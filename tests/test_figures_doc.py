@@ -116,9 +116,10 @@ def test_by_load_keeps_up_with_the_best_constant_and_wins_on_the_dense_staircase
 
 
 def test_batches_shrink_as_much_as_answers_quicken():
-    """Little's law: at one rate, mean batches are as mean decoding times."""
+    """Little's law: at one rate, mean batches are as mean times in the batch, preempted or not."""
     for row in TREE["equilibrium"]:
-        assert row["plain_batch"] / row["batch"] == pytest.approx(row["at_equilibrium"], rel=0.02)
+        assert row["plain_batch"] / row["batch"] == pytest.approx(row["in_batch"], rel=0.02)
+        assert row["in_batch"] == pytest.approx(row["at_equilibrium"], rel=0.02)
 
 
 def test_equilibrium_exceeds_fixed_batch_and_the_formula_overshoots():
@@ -177,6 +178,8 @@ def test_finer_prefill_chunks_hardly_change_the_dense_capacities():
     for case in TREE["grid"]:
         for policy, rate in case["shipped"].items():
             assert 0.99 < case["finer"][policy] / rate < 1.04
+            ratios = [ratio(case[name], policy) for name in ("shipped", "finer")]
+            assert ratios[0] == pytest.approx(ratios[1], rel=0.02)
 
 
 def test_attention_to_the_dense_cache_is_shared_by_a_verification():
@@ -203,10 +206,27 @@ def test_the_moe_has_no_plateau_because_of_its_cache_and_its_experts():
 
 
 def test_steps_between_the_dense_profiles_batches_are_what_is_composed_there():
-    batches = tuple(range(1, 257))
-    composed = tables.step_table(replace(profiles.llama_plan(), batches=batches))
-    shipped = profile("dense")
-    every = shipped.model_copy(update={"steps": composed})
-    batch, query = np.meshgrid(np.array(batches, dtype=float), np.arange(1.0, 9.0))
-    found, exact = (Surfaces.of(p, None).step.at(batch, 1024, query) for p in (shipped, every))
-    assert float(np.abs(exact / found - 1).max()) < 0.01
+    assert _worst_between(profiles.llama_plan(), "dense", largest=512) < 0.01
+
+
+def test_steps_between_powers_of_two_take_up_to_as_much_longer_as_said():
+    said = int(re.search(r"take up to (\d+) %\s+longer", METHOD)[1]) / 100
+    batch, query = np.meshgrid(np.arange(1.0, 513.0), np.arange(1.0, 5.0), indexing="ij")
+    exact = step_s(deployments.llama(), decode_load(batch, 1024, query))
+    powers = 2 ** np.arange(10)
+    read = np.array([np.interp(batch[:, 0], powers, line[powers - 1]) for line in exact.T]).T
+    assert (exact / read).max() - 1 == pytest.approx(said, abs=0.005)
+
+
+def test_steps_between_the_moe_profiles_batches_are_near_what_is_composed_there():
+    assert _worst_between(profiles.kimi_plan(), "moe", largest=256) < 0.02
+
+
+def _worst_between(plan: tables.Plan, model: str, largest: int) -> float:
+    """Largest error of a read step, over every batch and draft length, at two contexts."""
+    batches, contexts = tuple(range(1, largest + 1)), (1024, 8192)
+    every = tables.step_table(replace(plan, batches=batches, contexts=contexts)).rows
+    read = Surfaces.of(profile(model), None).step.at(
+        *np.array([(cell.batch, cell.context_tokens, cell.query_tokens) for cell in every]).T
+    )
+    return float(np.abs(read / [cell.step_s for cell in every] - 1).max())

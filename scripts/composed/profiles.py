@@ -74,16 +74,7 @@ def kimi() -> Profile:
     architecture = read(MODELS / "kimi-k2.5.yaml", Architecture)
     counted = count_parameters(architecture)
     replicated = 61 * 7168 * (1536 + 512 + 64) + counted.router
-    plan = Plan(
-        composition=deployments.kimi(deployments.kimi_overlapping()),
-        misfit=deployments.kimi_misfit().span(tables.MISFIT_TOKENS),
-        upper=deployments.kimi(deployments.kimi_independent()),
-        batches=(1, 2, 4, 8, 16, 32, 64, 128, 256),
-        mixed_batches=(1, 8, 32, 128, 256),
-        draft_batches=(1, 2, 4, 8, 16, 32, 64, 128, 256),
-        power_by_tokens=MOE_POWER,
-        drafter=deployments.kimi_drafter(),
-    )
+    plan = kimi_plan()
     head = _drafter(
         plan,
         "EAGLE-3, one layer: hidden 7168, 64 heads, width 12288, vocabulary 163840, bf16 on all 8 "
@@ -143,8 +134,22 @@ def llama() -> Profile:
     return _profile(layout, plan)
 
 
+def kimi_plan() -> Plan:
+    """What is tabulated of Kimi-K2.5."""
+    return Plan(
+        composition=deployments.kimi(deployments.kimi_overlapping()),
+        misfit=deployments.kimi_misfit().span(tables.MISFIT_TOKENS),
+        upper=deployments.kimi(deployments.kimi_independent()),
+        batches=(1, 2, 4, 8, 16, 32, 64, 128, 256),
+        mixed_batches=(1, 8, 32, 128, 256),
+        draft_batches=(1, 2, 4, 8, 16, 32, 64, 128, 256),
+        power_by_tokens=MOE_POWER,
+        drafter=deployments.kimi_drafter(),
+    )
+
+
 def llama_plan() -> Plan:
-    """What is tabulated of it."""
+    """What is tabulated of Llama-3.1-70B."""
     composition = deployments.llama()
     return Plan(
         composition=composition,
