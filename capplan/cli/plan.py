@@ -112,7 +112,8 @@ def _plan_one(forecast: "Forecast", inputs: Inputs, asked: "Asked") -> "Plan":
 def _show(portfolio: "Portfolio") -> None:
     from rich.console import Console
 
-    from capplan.report.content import report, together
+    from capplan.report.content import report
+    from capplan.report.fleet_table import together
     from capplan.report.text import show
 
     console = Console(highlight=False)

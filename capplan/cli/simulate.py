@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from capplan.records.simulation import SimulatedPolicy, Simulation
 
 
+_LOADS = "0.5,0.8"
+
+
 def simulate(
     forecast: Annotated[
         str,
@@ -32,18 +35,21 @@ def simulate(
     ] = DEFAULT_FLEET,
     policy: Annotated[str | None, typer.Option(metavar="LIST", help="As in capplan plan.")] = None,
     pools: Annotated[
-        Pools, typer.Option(show_choices=True, help="As in capplan plan.")
-    ] = Pools.shared,
+        Pools | None,
+        typer.Option(show_choices=True, help="As in capplan plan. [default: shared]"),
+    ] = None,
     prefill: Annotated[
-        Prefill, typer.Option(show_choices=True, help="As in capplan plan.")
-    ] = Prefill.beside,
+        Prefill | None,
+        typer.Option(show_choices=True, help="As in capplan plan. [default: beside]"),
+    ] = None,
     load: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="LIST",
-            help="Rates to show, as parts of the predicted capacity; for a PLAN its own peak.",
+            help="Rates to show, as parts of the predicted capacity; a PLAN has its own peak. "
+            "[default: 0.5,0.8]",
         ),
-    ] = "0.5,0.8",
+    ] = None,
     in_flight: Annotated[
         str | None,
         typer.Option(
@@ -67,14 +73,17 @@ def simulate(
     """Simulate a replica at the peak's mix of requests, beside what the plan predicts of it."""
     from capplan.planner.chain import Asked
 
-    parts, drawn = options.loads(load), options.arrivals(arrivals)
+    parts, drawn = options.loads(_LOADS if load is None else load), options.arrivals(arrivals)
     asked = policies(policy)
     setting = options.Setting(drawn, replicas, router, seed)
     if forecast.endswith(".json"):
+        options.refuse_beside_plan(pools=pools, prefill=prefill, load=load, in_flight=in_flight)
         found = _of_plan(forecast, fleet, profile or [], asked, setting)
     else:
         inputs = read_all(fleet, [forecast], profile or [])
-        how = Asked(asked, pools.value, prefill.value)
+        where = prefill or Prefill.beside
+        options.check_split(setting, split=where is not Prefill.beside)
+        how = Asked(asked, (pools or Pools.shared).value, where.value)
         found = _of_forecast(inputs, how, parts, options.counts(in_flight), setting)
     if form is Format.json:
         typer.echo(found.model_dump_json(indent=2))
@@ -140,7 +149,9 @@ def _of_plan(
 
     plan = _kept(Path(name))
     _check_planned(name, plan, asked or ())
-    used = {pool.service.profile for policy in plan.policies for pool in policy.pools}
+    pools = [pool for policy in plan.policies for pool in policy.pools]
+    options.check_split(setting, split=any(pool.prefill is not None for pool in pools))
+    used = {pool.service.profile for pool in pools}
     given = [read(find("profiles", one), Profile) for one in profiles]
     known = {one.name: one for one in given}
     known |= {one: read(find("profiles", one), Profile) for one in sorted(used - set(known))}
@@ -150,7 +161,7 @@ def _of_plan(
         for policy in plan.policies:
             if asked is not None and policy.policy not in asked:
                 continue
-            pools = pools_of(policy, plan.demand, known, hardware)
+            again = pools_of(policy, plan.demand, known, hardware)
             found.append(
                 SimulatedPolicy(
                     policy=policy.policy,
@@ -159,7 +170,7 @@ def _of_plan(
                         compare_points(
                             pool, one.service.capacity_per_s, [one.at_peak], setting.stage
                         )
-                        for pool, one in zip(pools, policy.pools, strict=True)
+                        for pool, one in zip(again, policy.pools, strict=True)
                     ),
                 )
             )

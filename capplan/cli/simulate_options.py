@@ -43,6 +43,37 @@ class Setting:
         return Stage(self.simulate, simulate_split, starts_s, self.arrivals, self.seed)
 
 
+def refuse_beside_plan(**given: object) -> None:
+    """A kept plan says itself what these options would.
+
+    Raises:
+        InputError: One of them is given.
+    """
+    from capplan.errors import Complaint, InputError
+
+    rule = "is for forecasts: a plan is simulated as it is, at its own peak"
+    complaints = [
+        Complaint(f"--{name.replace('_', '-')}", "", rule)
+        for name, value in given.items()
+        if value is not None
+    ]
+    if complaints:
+        raise InputError(complaints)
+
+
+def check_split(setting: Setting, *, split: bool) -> None:
+    """Engines for prompts of their own feed one replica, and no router stands between.
+
+    Raises:
+        InputError: Several replicas are asked for.
+    """
+    from capplan.errors import Complaint, InputError
+
+    if split and setting.replicas > 1:
+        rule = "must be 1 where prompts have engines of their own"
+        raise InputError([Complaint("--replicas", "", rule, str(setting.replicas))])
+
+
 def arrivals(text: str) -> "Arrivals":
     """Draws of arrival times.
 

@@ -5,7 +5,7 @@ import numpy as np
 from capplan.physics import acceptance, drafting
 from capplan.physics.surface import Array
 from capplan.planner.capacity import Curve
-from capplan.records.plan import BreakEven
+from capplan.records.service import BreakEven
 
 
 def break_even(curve: Curve, mix: int | None = None) -> tuple[BreakEven, ...]:

@@ -12,7 +12,8 @@ from capplan.planner import latencies
 from capplan.planner.latencies import Estimates
 from capplan.planner.service import Replica
 from capplan.records.forecast import Objective
-from capplan.records.plan import Binding, Demand, DraftRange
+from capplan.records.plan import Demand
+from capplan.records.service import Binding, DraftRange
 
 
 @dataclass(frozen=True)

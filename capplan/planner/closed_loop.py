@@ -13,7 +13,7 @@ from capplan.planner.capacity import Curve
 from capplan.planner.prefill import Prefill
 from capplan.planner.rehearsal import engine
 from capplan.planner.rounds import variants_that_run
-from capplan.records.plan import Binding
+from capplan.records.service import Binding
 
 _STARVED = 0.95
 """Part of the steps' room for prompts that is used, from which on it is what holds requests up."""

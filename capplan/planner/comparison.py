@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from capplan.physics.engine import Outcome
-from capplan.physics.percentiles import Percentile, mean
+from capplan.physics.percentiles import Percentile
 from capplan.planner.capacity import capacity_of_mix
 from capplan.planner.last_rate import settled
 from capplan.planner.operating_point import operating_point
 from capplan.planner.parts import tpot_parts, ttft_parts
 from capplan.planner.pool import Pool, run
-from capplan.planner.trial import Stage, Trial, objectives, simulated_latencies
-from capplan.records.plan import OperatingPoint
+from capplan.planner.trial import Stage, Trial, objectives, simulated_latencies, tpot_mean
+from capplan.records.service import OperatingPoint
 from capplan.records.simulation import Compared, InFlight, SimulatedLoad, SimulatedPool
 
 
@@ -71,7 +69,7 @@ def _load(
     predicted = {(one.traffic_class, one.quantity): one.value_s for one in point.latencies}
     rows = [
         _row("batch", None, point.batch, Percentile(seen.mean_batch, None, None), None),
-        _row("tpot_mean_s", None, point.tpot_mean_s, _tpot_mean(trial, seen), None),
+        _row("tpot_mean_s", None, point.tpot_mean_s, tpot_mean(trial, seen), None),
     ]
     rows += [
         _row(
@@ -93,16 +91,6 @@ def _load(
             for place, objective, limit_s in objectives(trial.demand)
         ),
     )
-
-
-def _tpot_mean(trial: Trial, seen: Outcome) -> Percentile:
-    """Decoding time over tokens after the first: the mean over tokens, as the planner's is."""
-    inside = np.any([trial.counted(place) for place in range(len(trial.demand.classes))], axis=0)
-    after = trial.drawn.output_tokens[inside] - 1
-    if after.sum() == 0:
-        return Percentile(0.0, None, None)
-    weighted = seen.decode_s[inside] / after.mean()
-    return mean(weighted)
 
 
 def _row(

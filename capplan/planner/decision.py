@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from capplan.planner.policy_plan import Outcome
 from capplan.planner.tie import gpus_unrounded, tokens_per_round_at_tie
-from capplan.records.plan import OperatingPoint, PolicyPlan, PoolPlan, Verdict
+from capplan.records.plan import PolicyPlan, PoolPlan, Verdict
+from capplan.records.service import OperatingPoint
 
 
 def verdict(outcomes: Sequence[Outcome]) -> Verdict:

@@ -11,6 +11,10 @@ from capplan.records.caveat import Caveat
 from capplan.records.profile import Profile
 
 _SEEN = ("measured", "imported")
+_SPLIT = (
+    "contexts are taken to travel at the network's line rate once a prompt is done, without the "
+    "drafter's own cache, and prefixes to be cached as often on any engine"
+)
 _FEW = 1_000
 """Requests of which ten lie beyond the 99th percentile."""
 
@@ -84,6 +88,14 @@ def _of_pool(pool: Pool) -> list[Caveat]:
             f"{len(pool.trials or ())} in all"
         )
         found.append(Caveat(about="other hours", text=text))
+    if pool.prefill is not None:
+        found.append(Caveat(about="engines for prompts", text=_SPLIT))
+    if pool.open_mix is not None:
+        text = (
+            f"after {len(pool.trials or ())} simulated mixes of {'+'.join(pool.load.names)}, an "
+            "hour with another might still be the peak; it was read off the corrected balance"
+        )
+        found.append(Caveat(about="peak", text=text))
     if pool.curve.undrafted:
         names = ", ".join(pool.load.names[place] for place in sorted(pool.curve.undrafted))
         text = (

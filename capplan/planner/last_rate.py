@@ -10,7 +10,7 @@ from capplan.physics.engine import Outcome
 from capplan.planner.candidate import Candidate
 from capplan.planner.capacity import Curve, broken, capacity_of_mix
 from capplan.planner.trial import Stage, Trial, objectives, simulated
-from capplan.records.plan import Binding
+from capplan.records.service import Binding
 
 _TOLERANCE = 0.005
 _LEAST, _WIDEST = math.log(1.01), math.log(2.0)

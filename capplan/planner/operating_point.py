@@ -1,5 +1,7 @@
 """A replica at one rate, in the words of a plan."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -7,7 +9,23 @@ from capplan.physics import drafting
 from capplan.physics.surface import Array
 from capplan.planner.capacity import Curve
 from capplan.planner.latencies import Estimates, felt
-from capplan.records.plan import Demand, LatencyEstimate, OperatingPoint
+from capplan.records.plan import Demand
+from capplan.records.service import LatencyEstimate, OperatingPoint
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a simulation at the rate saw.
+
+    Attributes:
+        batch: Mean sequences decoding.
+        tpot_mean_s: Decoding time over tokens after the first.
+        latencies: Every percentile that a plan shows.
+    """
+
+    batch: float
+    tpot_mean_s: float
+    latencies: tuple[LatencyEstimate, ...]
 
 
 def operating_point(
@@ -16,9 +34,9 @@ def operating_point(
     estimates: Estimates,
     mix: int,
     rate_per_s: float,
-    latencies: tuple[LatencyEstimate, ...] | None = None,
+    observed: Observed | None = None,
 ) -> OperatingPoint:
-    """The balance at a rate that the curve reaches.
+    """A replica at a rate that the curve reaches: in balance, or at the batch that was observed.
 
     Args:
         curve: The replica under its policy.
@@ -26,10 +44,10 @@ def operating_point(
         estimates: Of the curve's replica.
         mix: Which mix of classes.
         rate_per_s: Requests a second at this replica; at most the curve's capacity. [1/s]
-        latencies: To show instead of the modelled ones.
+        observed: What a simulation saw, to show instead of the balance.
     """
     replica = curve.replica
-    batch = float(batch_at(curve, mix, rate_per_s))
+    batch = float(batch_at(curve, mix, rate_per_s)) if observed is None else observed.batch
 
     def here(values: Array) -> float:
         return between(curve, mix, batch, values)
@@ -58,14 +76,16 @@ def operating_point(
         draft_s=draft_s,
         round_s=round_s,
         prefill_share=min(max(1 - here(replica.unstretched_s) / round_s, 0.0), 1.0),
-        tpot_mean_s=round_s / tokens,
+        tpot_mean_s=round_s / tokens if observed is None else observed.tpot_mean_s,
         output_tokens_per_s=rate_per_s * float(share @ replica.load.output_tokens),
         break_even_tokens_per_round=float(
             drafting.break_even_tokens_per_round(decode_s, verify_s + draft_s)
         ),
         break_even_target_efficiency=edge if np.isfinite(edge) else None,
         speed_up_at_batch=float(drafting.speed_up(decode_s, verify_s + draft_s, tokens)),
-        latencies=latencies or _latencies(curve, demand, estimates, mix, batch),
+        latencies=_latencies(curve, demand, estimates, mix, batch)
+        if observed is None
+        else observed.latencies,
     )
 
 

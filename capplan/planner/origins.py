@@ -7,8 +7,9 @@ from capplan.planner.surfaces import Surfaces
 from capplan.records.caveat import Caveat, Origin
 from capplan.records.fleet import Fleet
 from capplan.records.forecast import Forecast
-from capplan.records.plan import Default, OperatingPoint, OriginLine, PolicyPlan, PoolPlan
+from capplan.records.plan import Default, OriginLine, PolicyPlan, PoolPlan
 from capplan.records.profile import Acceptance, Profile
+from capplan.records.service import OperatingPoint
 
 
 def origins(

@@ -7,7 +7,7 @@ from capplan.errors import Complaint, InputError
 from capplan.physics.surface import Array
 from capplan.planner.capacity import Constraint, Curve
 from capplan.planner.service import Replica
-from capplan.records.plan import DraftRange
+from capplan.records.service import DraftRange
 
 _MOST_RANGES = 4
 

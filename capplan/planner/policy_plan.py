@@ -19,17 +19,11 @@ from capplan.planner.placement import placement
 from capplan.planner.pool import Pool, run
 from capplan.planner.power import power
 from capplan.planner.search import Search
-from capplan.planner.trial import Stage, simulated_latencies
+from capplan.planner.trial import Stage, observed
 from capplan.records.fleet import Fleet
 from capplan.records.forecast import Scenarios
-from capplan.records.plan import (
-    BatchLimits,
-    Binding,
-    OperatingPoint,
-    PolicyPlan,
-    PoolPlan,
-    Service,
-)
+from capplan.records.plan import PolicyPlan, PoolPlan
+from capplan.records.service import BatchLimits, Binding, OperatingPoint, Service
 
 
 @dataclass(frozen=True)
@@ -115,7 +109,7 @@ def _pool_plan(pool: Pool, stage: Stage | None) -> PoolPlan:
         classes=pool.load.names,
         service=_service(pool),
         at_peak=operating_point(
-            pool.curve, demand, pool.estimates, mix, rate, simulated_latencies(trial, seen)
+            pool.curve, demand, pool.estimates, mix, rate, observed(trial, seen)
         ),
         sizing=sized,
         prefill=pool.prefill,
@@ -157,13 +151,13 @@ def _service(pool: Pool) -> Service:
 
 
 def _at_capacity(pool: Pool, rate_per_s: float) -> OperatingPoint:
-    """At the last rate, with percentiles as simulated there where they were."""
-    latencies = None
+    """At the last rate, as simulated there where it was."""
+    seen = None
     if pool.trials is not None:
         trial, found = pool.trials[pool.decided_by]
-        latencies = simulated_latencies(trial, found.outcome)
+        seen = observed(trial, found.outcome)
     return operating_point(
-        pool.curve, pool.candidate.demand, pool.estimates, pool.mix, rate_per_s, latencies
+        pool.curve, pool.candidate.demand, pool.estimates, pool.mix, rate_per_s, seen
     )
 
 

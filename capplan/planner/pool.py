@@ -20,7 +20,8 @@ from capplan.planner.load import Load
 from capplan.planner.sizing import sizing, unrounded
 from capplan.planner.trial import Stage, Trial
 from capplan.records.fleet import Rules
-from capplan.records.plan import Binding, Demand, PrefillPool, Sizing
+from capplan.records.plan import Demand, PrefillPool, Sizing
+from capplan.records.service import Binding
 
 _DOUBT = 0.10
 """Error of the corrected curve from mix to mix that is allowed for until enough are seen."""
@@ -45,6 +46,7 @@ class Pool:
         calibration: None where nothing was simulated.
         trials: What was simulated, by mix.
         doubt: Largest error of the corrected curve seen at a mix that was simulated later.
+        open_mix: A mix that might still decide once no more are simulated; None where none does.
         prefill: Engines for prompts, where these have engines of their own.
         refused: Why no number of replicas serves it, where the binding does not say.
     """
@@ -57,6 +59,7 @@ class Pool:
     calibration: Calibration | None = None
     trials: dict[int, tuple[Trial, Found]] | None = None
     doubt: float = 0.0
+    open_mix: int | None = None
     prefill: PrefillPool | None = None
     refused: str | None = None
 
@@ -157,7 +160,8 @@ def _simulated(candidate: Candidate, curve: Curve, rules: Rules, stage: Stage) -
     by_mix, doubt = corrected(curve), 0.0
     calibration: Calibration | None = None
     trials: dict[int, tuple[Trial, Found]] = {}
-    while (mix := _next(load, by_mix, minute, rules, trials, calibration, doubt)) is not None:
+    mix = _next(load, by_mix, minute, rules, trials, calibration, doubt)
+    while mix is not None and len(trials) < _MOST:
         near = None if calibration is None else float(by_mix[mix])
         trial, found = trials[mix] = settled(candidate, curve, mix, stage, near)
         if found.rate_per_s == 0:
@@ -168,10 +172,11 @@ def _simulated(candidate: Candidate, curve: Curve, rules: Rules, stage: Stage) -
             doubt = max(doubt, abs(found.rate_per_s / by_mix[mix] - 1))
             calibration = calibration.and_also(trial, found)
         by_mix = calibration.capacity_per_s(curve)
+        mix = _next(load, by_mix, minute, rules, trials, calibration, doubt)
     sized = sizing(load, by_mix, minute, rules)
     decided = int(load.mix_of_interval[sized.peak_interval])
     _, last = trials[_nearest(load, decided, list(trials))]
-    return Pool(candidate, curve, by_mix, last.binding, sized, calibration, trials, doubt)
+    return Pool(candidate, curve, by_mix, last.binding, sized, calibration, trials, doubt, mix)
 
 
 def _next(
@@ -188,8 +193,6 @@ def _next(
     order = np.argsort(-needed, kind="stable")
     if calibration is None:
         return int(load.mix_of_interval[order[0]])
-    if len(trials) >= _MOST:
-        return None
     apart = calibration.distance(load.shares)[load.mix_of_interval] > _ALIKE
     decided = max(needed[~apart], default=0.0)
     allowed = 2 * doubt if len(trials) >= _ENOUGH else max(doubt, _DOUBT)

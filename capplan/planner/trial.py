@@ -9,16 +9,17 @@ from numpy.typing import NDArray
 
 from capplan.errors import Complaint, InputError
 from capplan.physics.engine import Engine, Outcome, Requests, Simulate, SimulateSplit, Starts
-from capplan.physics.percentiles import Percentile, histogram_percentile, percentile
+from capplan.physics.percentiles import Percentile, histogram_percentile, mean, percentile
 from capplan.physics.surface import Array
 from capplan.planner.candidate import Candidate
 from capplan.planner.capacity import Curve, capacity_of_mix
 from capplan.planner.handover import behind_prefill
 from capplan.planner.latencies import ALWAYS_SHOWN, PERCENTILES
-from capplan.planner.operating_point import batch_at, variant_at
+from capplan.planner.operating_point import Observed, batch_at, variant_at
 from capplan.planner.rehearsal import engine, requests
 from capplan.records.forecast import Objective
-from capplan.records.plan import Demand, LatencyEstimate
+from capplan.records.plan import Demand
+from capplan.records.service import LatencyEstimate
 
 Arrivals = Callable[[int, np.random.Generator], Array]
 """Arrival times of a number of requests, in mean gaps."""
@@ -200,6 +201,21 @@ def simulated_latencies(trial: Trial, outcome: Outcome) -> tuple[LatencyEstimate
                 )
             )
     return tuple(found)
+
+
+def tpot_mean(trial: Trial, seen: Outcome) -> Percentile:
+    """Decoding time over tokens after the first: the mean over tokens, as the planner's is."""
+    inside = np.any([trial.counted(place) for place in range(len(trial.demand.classes))], axis=0)
+    after = trial.drawn.output_tokens[inside] - 1
+    if after.sum() == 0:
+        return Percentile(0.0, None, None)
+    weighted = seen.decode_s[inside] / after.mean()
+    return mean(weighted)
+
+
+def observed(trial: Trial, seen: Outcome) -> Observed:
+    """What a plan shows of a run instead of the balance."""
+    return Observed(seen.mean_batch, tpot_mean(trial, seen).value, simulated_latencies(trial, seen))
 
 
 def simulated(trial: Trial, outcome: Outcome, place: int, objective: Objective) -> Percentile:

@@ -19,7 +19,8 @@ class TtftParts(Record):
     prefill_s: Seconds
     """What the prompt's chunks take on an engine that does nothing else."""
     interference_s: Seconds
-    """The rest of the steps that carried the chunks: decoding sequences and other prompts."""
+    """The rest of the steps that carried the chunks: decoding sequences and other prompts. Where
+    prompts have engines of their own, the way to the decode replica and its first step."""
     preempted: Fraction
     """Part of these requests that lost their cache at some time."""
 

@@ -5,9 +5,9 @@ from typing import Any, Final
 from capplan.records.anatomy import Anatomy, Component, KindCache, Touched
 from capplan.records.architecture import LayerKind
 from capplan.report import numbers
-from capplan.report.content import Note, Report, Table
 from capplan.report.fit import notes as fit_notes
 from capplan.report.fit import tables as fit_tables
+from capplan.report.layout import Note, Report, Table
 
 NAMES: Final = {
     "dense": "dense MLP",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from capplan.records.anatomy import Drafter, Fit, Layout, Remedy, Ridge, Share
 from capplan.report import numbers
-from capplan.report.content import Note, Table
+from capplan.report.layout import Note, Table
 
 Cell = Callable[[Share], str]
 

@@ -6,7 +6,7 @@ import math
 from capplan.records.forecast import Lengths
 from capplan.records.history import ClassSeen, History, Outlook
 from capplan.report import numbers
-from capplan.report.content import Note, Report, Table
+from capplan.report.layout import Note, Report, Table
 
 _BARS = "▁▂▃▄▅▆▇█"
 _EMPTY, _UNKNOWN = "·", "?"

@@ -12,7 +12,7 @@ from capplan.records.simulation import (
     Steady,
 )
 from capplan.report import numbers
-from capplan.report.content import DEFINITIONS, Note, Report, Table
+from capplan.report.layout import DEFINITIONS, Note, Report, Table
 
 
 def report(simulation: Simulation) -> Report:

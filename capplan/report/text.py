@@ -6,7 +6,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from capplan.report.content import Note, Report, Table
+from capplan.report.layout import Note, Report, Table
 
 
 def show(report: Report, console: Console) -> None:

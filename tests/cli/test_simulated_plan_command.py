@@ -110,6 +110,11 @@ def test_a_kept_plan_simulated_is_what_the_plan_says(folder, options):
             assert row.predicted == said[row.traffic_class, row.quantity]
             low, high = row.low or row.simulated, row.high or row.simulated
             assert low * (1 - 1e-9) <= row.predicted <= high * (1 + 1e-9)
+        means = {row.quantity: row for row in load.compared if row.traffic_class is None}
+        assert means["batch"].predicted == pool.at_peak.batch
+        for row in means.values():
+            # Another search may stop at another number of requests.
+            assert row.predicted == pytest.approx(row.simulated, rel=0.01)
 
 
 def test_another_seed_stays_near_and_the_same_prints_the_same(folder):
@@ -272,6 +277,24 @@ def test_waits_without_end_are_shown_and_not_stumbled_over(folder):
 def test_options_that_make_no_sense_are_a_matter_of_usage(folder, options):
     error = refused(folder, "plan", "chat.yaml", *FILES, *options, code=2)
     assert f"Invalid value for '{options[0]}'" in error
+
+
+def test_what_a_plan_says_itself_is_not_asked_beside_it(folder):
+    keep_screened(folder)
+    options = {"--pools": "auto", "--prefill": "beside", "--load": "0.5", "--in-flight": "4"}
+    given = [word for pair in options.items() for word in pair]
+    error = refused(folder, "simulate", "plan.json", *given)
+    rule = "is for forecasts: a plan is simulated as it is, at its own peak"
+    assert error.splitlines() == [f"{name}: {rule}" for name in options]
+
+
+def test_replicas_behind_a_router_and_engines_for_prompts_do_not_go_together(folder):
+    error = refused(
+        folder, "simulate", "f.yaml", *FILES, "--prefill", "dedicated", "--replicas", "2"
+    )
+    assert error == "--replicas: must be 1 where prompts have engines of their own, found 2\n"
+    planned(folder, "f.yaml", "--screen", "--prefill", "dedicated", "--policy", "plain")
+    assert "--replicas: must be 1" in refused(folder, "simulate", "plan.json", "--replicas", "2")
 
 
 def test_the_last_of_two_pools_options_counts(folder):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from capplan.planner.chain import Asked, outcomes
-from capplan.records.plan import OperatingPoint
+from capplan.records.service import OperatingPoint
 from straight import make_fleet, make_forecast, make_profile
 
 A_S, B_S, PREFILL_S = 0.010, 0.0001, 2e-5

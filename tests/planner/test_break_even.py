@@ -14,8 +14,8 @@ from capplan.planner.candidate import Candidate
 from capplan.planner.capacity import Curve
 from capplan.planner.demand import demand
 from capplan.records.forecast import Rate
-from capplan.records.plan import DraftRange
 from capplan.records.profile import Profile
+from capplan.records.service import DraftRange
 from straight import BATCHES, make_forecast, make_profile
 
 A_S, B_S = 0.010, 0.0001

@@ -14,8 +14,8 @@ from capplan.planner.demand import demand
 from capplan.planner.last_rate import capacity
 from capplan.planner.search import Search
 from capplan.planner.trial import QUICK, Trial
-from capplan.records.plan import DraftRange
 from capplan.records.profile import Profile
+from capplan.records.service import DraftRange
 from straight import make_fleet, make_forecast, make_profile, make_stage
 
 RULES = make_fleet().rules

@@ -11,8 +11,8 @@ from capplan.planner.capacity import Curve
 from capplan.planner.demand import demand
 from capplan.planner.elasticity import elasticities
 from capplan.records.forecast import Forecast, Rate
-from capplan.records.plan import DraftRange
 from capplan.records.profile import Profile
+from capplan.records.service import DraftRange
 from straight import make_forecast, make_profile
 
 A_S, B_S, ROUNDS, PREFILL_S, TOKENS = 0.010, 0.0001, 100, 0.001, 3.3616

@@ -36,6 +36,20 @@ def test_a_last_rate_that_too_few_requests_leave_open_is_said():
     assert "ttft_p99 of chat" in text
 
 
+def test_what_a_split_deployment_takes_for_granted_is_said():
+    asked = make_forecast(rates=(20.0,), prompt=300.0, output=50.0)
+    fleet = make_fleet()
+    node = fleet.nodes["node"].model_copy(update={"network_bytes_per_s": 4e11})
+    fleet = fleet.model_copy(update={"nodes": {"node": node}})
+    said = {
+        how: [c.about for c in plan(asked, [SLOW_PREFILL], fleet, how_asked, "test").caveats]
+        for how in ("beside", "dedicated")
+        for how_asked in (Asked(("plain",), prefill=how),)
+    }
+    assert "engines for prompts" in said["dedicated"]
+    assert "engines for prompts" not in said["beside"]
+
+
 def test_one_that_is_settled_is_not():
     many = replace(STAGE, effort=Effort(100_000, 0, 100_000, 4e7))
     assert said_of_last_rates(planned(many, cv=0.2, ttft_p99_s=100.0, tpot_p50_s=0.020)) == []

@@ -19,8 +19,8 @@ from capplan.planner.operating_point import batch_at
 from capplan.planner.service import Replica
 from capplan.planner.speculation import Variants
 from capplan.planner.surfaces import Surfaces
-from capplan.records.plan import DraftRange
 from capplan.records.profile import Profile
+from capplan.records.service import DraftRange
 from straight import make_forecast, make_profile
 
 A_S, B_S = 0.010, 0.0001

@@ -6,6 +6,7 @@ import pytest
 from capplan.physics.surface import Array
 from capplan.planner.calibration import corrected
 from capplan.planner.demand import demand
+from capplan.planner.grading import _of_pool
 from capplan.planner.last_rate import capacity
 from capplan.planner.pool import Pool
 from capplan.planner.search import Search
@@ -123,6 +124,17 @@ def test_a_mix_that_may_need_more_once_simulated_is_simulated_too():
     assert pool.sized is not None
     assert pool.sized.peak_interval == 0
     assert pool.sized.unrounded_by_interval == pytest.approx((10.0, 9.8), rel=0.01)
+
+
+def test_when_no_more_mixes_are_simulated_one_that_may_still_decide_is_said(monkeypatch):
+    monkeypatch.setattr("capplan.planner.pool._MOST", 1)
+    close = pooled(hours((0.9, 10.0), (0.1, 9.8)))
+    assert len(kept(close)) == 1
+    assert close.open_mix == close.load.mix_of_interval[1]
+    assert any("might still be the peak" in one.text for one in _of_pool(close))
+    apart = pooled(hours((0.9, 10.0), (0.1, 5.0)))
+    assert apart.open_mix is None
+    assert not any("might still be the peak" in one.text for one in _of_pool(apart))
 
 
 def test_hours_that_cannot_decide_are_not_simulated():

@@ -65,6 +65,19 @@ def test_objectives_are_kept_at_the_peak_with_the_spares_lost():
                     assert latency.value_s <= latency.objective_s
 
 
+@pytest.mark.parametrize("policy", ["plain", "always:3"])
+def test_batch_and_mean_tpot_at_the_peak_are_the_simulations(policy):
+    asked = make_forecast(rates=(2000.0,), **CHAT)
+    (pool,) = made(asked, policies=(policy,)).policies[0].pools
+    point = pool.at_peak
+    # Little's law; 11 tokens on average, the first of them from the prompt.
+    assert point.batch == pytest.approx(point.rate_per_s * 10 * point.tpot_mean_s, rel=0.02)
+    if policy == "always:3":
+        # The balance lets an answer end within a round of some three tokens; no engine does.
+        balanced = point.round_s / point.tokens_per_round
+        assert balanced * 1.05 < point.tpot_mean_s < balanced * 1.3
+
+
 def test_the_same_seed_plans_the_same_and_another_nearly():
     asked = make_forecast(rates=(5000.0,), **CHAT)
     one, same, other = (made(asked, policies=("always:2",), seed=seed) for seed in (1, 1, 2))
