@@ -54,8 +54,9 @@ def _loose_rates(pool: Pool) -> list[Caveat]:
     if open_to <= PRECISE:
         return []
     text = (
-        f"of {'+'.join(pool.load.names)} is known to {open_to:.0%} after "
-        f"{len(trial.drawn.arrival_s):,} requests: rare long ones decide {found.binding.text}"
+        f"of {'+'.join(pool.load.names)} is known to {open_to:.0%} at worst, by the spread within "
+        f"a run of {len(trial.drawn.arrival_s):,} requests: {found.binding.text} scatters there, "
+        "or hardly moves with the rate. Plan with other seeds to see"
     )
     return [Caveat(about="last rate", text=text)]
 

@@ -32,7 +32,7 @@ def said_of_last_rates(found: Plan) -> list[str]:
 
 def test_a_last_rate_that_too_few_requests_leave_open_is_said():
     (text,) = said_of_last_rates(planned(STAGE, cv=2.0, ttft_p99_s=1.5, tpot_p50_s=10.0))
-    assert "after 3,000 requests" in text
+    assert "a run of 3,000 requests" in text
     assert "ttft_p99 of chat" in text
 
 
