@@ -98,16 +98,28 @@ def loss(rate_per_s: Floats, found: Floats) -> float:
 
 
 def _score(method: Method, rate: Floats, held: int, hours: int) -> tuple[float, float, float]:
-    """Loss, and coverage of 50 % and 90 %, over the days held back, from each midnight."""
+    """Loss, and coverage of 50 % and 90 %, over the days held back, from each midnight.
+
+    Midnights after which nothing is known for so long test nothing.
+
+    Raises:
+        InputError: All are of that kind.
+    """
     low = [NAMES.index("p25"), NAMES.index("p05")]
     high = [NAMES.index("p75"), NAMES.index("p95")]
     losses, inside = [], []
     for origin in range(len(rate) - held * DAY, len(rate), DAY):
         truth = rate[origin : origin + hours]
+        if np.isnan(truth).all():
+            continue
         found = method.band(rate[:origin], len(truth))
         losses.append(loss(truth, found))
         within = (truth >= found[low]) & (truth <= found[high])
         inside.append(within[:, ~np.isnan(truth)])
+    if not losses:
+        rule = f"nothing is known of the {hours} hours after any of the last {held} midnights"
+        remedy = "look further ahead, or fill the holes in the history"
+        raise InputError([Complaint("--ahead", "", rule, remedy=remedy)])
     coverage = np.concatenate(inside, axis=1).mean(axis=1)
     return float(np.mean(losses)), float(coverage[0]), float(coverage[1])
 

@@ -10,7 +10,8 @@ from capplan.errors import InputError
 from capplan.forecaster.band import METHODS, NAMES, PROBABILITIES, ahead, loss
 from capplan.forecaster.seasons import harmonics, naive
 
-WEEK = 168
+DAY = 24
+WEEK = 7 * DAY
 
 
 def waves(hours, noise=0.0, seed=1):
@@ -76,6 +77,23 @@ def test_quantiles_rise_and_are_finite_also_over_holes(hours, far, noise, seed):
     assert np.isfinite(found).all()
     assert (found >= 0).all()
     assert (np.diff(found, axis=0) >= -1e-9).all()
+
+
+def test_a_midnight_after_which_nothing_is_known_tests_nothing():
+    rate = waves(3 * WEEK)
+    whole = ahead(rate, 1)
+    rate[-DAY] = np.nan  # the first hour of the last of seven days held back
+
+    holed = ahead(rate, 1)
+
+    assert holed.method == whole.method
+    # Six midnights are left, each with one hour that was or was not inside.
+    for share in (holed.back_test.coverage_50, holed.back_test.coverage_90):
+        assert 6 * share == pytest.approx(round(6 * share))
+    assert np.isfinite(holed.back_test.loss_over_naive)
+    rate[-7 * DAY :: DAY] = np.nan
+    with pytest.raises(InputError, match="nothing is known of the 1 hours after any of the last 7"):
+        ahead(rate, 1)
 
 
 def test_less_than_a_week_makes_no_band():
