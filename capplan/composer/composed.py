@@ -1,0 +1,50 @@
+"""A step-time model: the sum of its terms."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capplan.composer.asked import Asked
+from capplan.composer.term import Term
+from capplan.physics.load import Load
+from capplan.physics.surface import Array
+from capplan.records.caveat import Caveat, Source
+
+
+@dataclass(frozen=True)
+class Composed:
+    """T(B, q, c) of one deployment, with prefill chunks.
+
+    A load counts the whole replica. Where GPUs serve sequences of their own (data-parallel
+    attention), each has an even share of it.
+    """
+
+    asked: Asked
+    terms: tuple[Term, ...]
+    caveats: tuple[Caveat, ...]
+
+    def step_s(self, load: Load) -> Array:
+        """Time of a step [s], shape of the load; NaN outside the tables."""
+        return np.asarray(sum((term.count * term.at(load) for term in self.terms), np.zeros(())))
+
+    def parts_s(self, load: Load) -> dict[str, Array]:
+        """The same by part [s]: attention, dense, sparse, shared, head and so on."""
+        found: dict[str, Array] = {}
+        for term in self.terms:
+            time_s = term.count * term.at(load)
+            found[term.part] = np.asarray(found.get(term.part, 0.0) + time_s)
+        return found
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where the terms come from, each once."""
+        named = (source for term in self.terms for source in term.sources)
+        return tuple({source.model_dump_json(): source for source in named}.values())
+
+    @property
+    def term_error(self) -> dict[str, float]:
+        """Largest relative error of reading tables by part."""
+        found: dict[str, float] = {}
+        for term in self.terms:
+            found[term.part] = max(found.get(term.part, 0.0), term.error)
+        return found
