@@ -108,7 +108,7 @@ def _balanced(  # noqa: PLR0913, PLR0917 — a table's key
         "distribution": "balanced",
     }
     for dtype in DTYPES.get(precision, ()):
-        found = tables.find("moe", moe_dtype=dtype, **wanted)
+        found = tables.any_engine("moe", moe_dtype=dtype, **wanted)
         if found is not None:
             rows = ", ".join(f"{name}={value}" for name, value in wanted.items())
             return found.curve("num_tokens", "routed experts", f"moe_dtype={dtype}, {rows}")
