@@ -103,9 +103,11 @@ def _projections(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Itera
     key_size = shape.nope_head_size + shape.rope_head_size
     cached = shape.kv_rank + shape.rope_head_size
     query = heads * key_size
+    # Checkpoints of four bits keep what makes queries and latents in sixteen (ModelOpt's lists).
+    wide = "bf16" if asked.weights == "nvfp4" else asked.weights
 
-    def projection(what: str, n: int, k: int) -> Term:
-        return matrix(tables, "attention", what, asked.weights, (n, k), count)
+    def projection(what: str, n: int, k: int, precision: str = wide) -> Term:
+        return matrix(tables, "attention", what, precision, (n, k), count)
 
     if rank is None:
         yield projection("query and latent projections", query + cached, hidden)
@@ -117,8 +119,8 @@ def _projections(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Itera
     yield small(tables, "positions and the cache's entry", query, count)
     for name in ("mla_gen_pre", "mla_gen_post"):
         yield _absorbed(tables, name, heads, count)
-    yield _expanded(asked, tables, shape, count)
-    yield projection("output projection", hidden, heads * shape.value_head_size)
+    yield _expanded(tables, shape, wide, count)
+    yield projection("output projection", hidden, heads * shape.value_head_size, asked.weights)
 
 
 def _absorbed(tables: Silicon, name: str, heads: int, count: int) -> Term:
@@ -136,11 +138,11 @@ def _absorbed(tables: Silicon, name: str, heads: int, count: int) -> Term:
     return Term("attention", what, count, at, (curve.source,))
 
 
-def _expanded(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Term:
+def _expanded(tables: Silicon, shape: Mla, precision: str, count: int) -> Term:
     """Prefill makes keys and values of its latents, and of those it finds in the cache."""
     what = "keys and values of latents in prefill"
     width = shape.heads * (shape.nope_head_size + shape.value_head_size)
-    curve, error = product(tables, what, asked.weights, (width, shape.kv_rank))
+    curve, error = product(tables, what, precision, (width, shape.kv_rank))
 
     def at(load: Load) -> Array:
         expanded = load.prefill_tokens + np.where(load.prefill_tokens > 0, load.cached_tokens, 0.0)
@@ -153,6 +155,8 @@ def _expanded(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Term:
 
 
 def _module(asked: Asked, tables: Silicon, shape: Mla) -> LatentAttention | None:
+    if asked.weights == "nvfp4":  # timed with all projections in four bits, as no checkpoint is
+        return None
     if asked.model.hidden_size != TIMED_HIDDEN or shape.query_rank != TIMED_MODULE["query_rank"]:
         return None
     wanted = {"gemm_type": DTYPES.get(asked.weights), "kv_cache_dtype": CACHES.get(asked.cache)}
