@@ -35,6 +35,10 @@ class Curve:
             )
         return np.asarray(np.interp(size, self.sizes, self.times_s))
 
+    def within(self, size: ArrayLike) -> Array:
+        """Time at these sizes [s], NaN outside the table."""
+        return np.asarray(np.interp(size, self.sizes, self.times_s, left=np.nan, right=np.nan))
+
 
 @dataclass(frozen=True)
 class Roofline:
