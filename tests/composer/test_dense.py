@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from composer.deployments import deployed
-from published import NEEDED, fastest_s
 
 from capplan.physics.load import decode_load, prefill_load
+from deployed import deployed
+from published import NEEDED, fastest_s
 
 pytestmark = NEEDED
 LAYERS = 80

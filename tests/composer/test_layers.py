@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from composer.deployments import deployed
-from published import NEEDED, fastest_s
 
 from capplan.composer.experts import most_loaded
 from capplan.errors import InputError
 from capplan.physics.experts import Routing, independent_routing
 from capplan.physics.load import decode_load
+from deployed import deployed
+from published import NEEDED, fastest_s
 
 pytestmark = NEEDED
 

@@ -4,11 +4,11 @@ import sys
 
 import numpy as np
 import pytest
-from published import NEEDED, fastest_s
 
 from capplan.errors import InputError
 from capplan.importers.silicon import gpus, silicon
 from capplan.importers.silicon.package import systems
+from published import NEEDED, fastest_s
 
 
 def of_engine(operator, file, /, **wanted):
