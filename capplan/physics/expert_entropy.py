@@ -43,7 +43,7 @@ def missed(chance: Array, correlation_by_lag: tuple[float, ...], query_tokens: i
             f"{len(correlation_by_lag)} and {MOST_TOKENS} tokens can be counted out"
         )
     # Rounding would leave nothing of an expert that is chosen always or never.
-    popular = np.clip(chance, 1e-9, 1 - 1e-9)[:, None]
+    popular = np.clip(chance, 1e-6, 1 - 1e-6)[:, None]
     apart = np.arange(1, query_tokens)
     correlation = np.array(correlation_by_lag[: query_tokens - 1])
     both = popular * (popular + (1 - popular) * correlation)
@@ -69,22 +69,32 @@ def _weights(wanted: Array, counts: Array) -> Array:
     for _ in range(_STEPS):
         mean = weights @ counts
         slope = wanted - mean
-        if np.all(np.abs(slope) < 1e-9 * wanted):
+        going = np.any(np.abs(slope) > 1e-7 * wanted, axis=1)
+        if not going.any():
             return weights
-        spread = np.einsum("ew,wi,wj->eij", weights, counts, counts, optimize=True)
-        spread -= mean[:, :, None] * mean[:, None, :]
+        spread = np.einsum("ew,wi,wj->eij", weights[going], counts, counts, optimize=True)
+        spread -= mean[going, :, None] * mean[going, None, :]
         scale = np.einsum("eii->e", spread)[:, None, None] / tokens
-        step = np.linalg.solve(spread + 1e-12 * scale * np.eye(tokens), slope[..., None])[..., 0]
-        size = np.ones(len(wanted))
-        # Halved where the whole step would overshoot, for each expert by itself.
-        for _ in range(30):
-            found, tried = _dual(parameters + size[:, None] * step, wanted, counts)
-            worse = ~(found >= value - 1e-12 * np.abs(value))
-            if not worse.any():
-                break
-            size = np.where(worse, size / 2, size)
-        parameters, value, weights = parameters + size[:, None] * step, found, tried
+        ridged = spread + 1e-13 * scale * np.eye(tokens)
+        step = np.linalg.solve(ridged, slope[going][..., None])[..., 0]
+        parameters[going], value[going], weights[going] = _climbed(
+            parameters[going], step, value[going], wanted[going], counts
+        )
     raise ValueError("no way of choosing experts has these overlaps by lag")
+
+
+def _climbed(
+    parameters: Array, step: Array, value: Array, wanted: Array, counts: Array
+) -> tuple[Array, Array, Array]:
+    """Newton's step, halved for each expert until it no longer overshoots."""
+    size = np.ones((len(value), 1))
+    for _ in range(30):
+        found, weights = _dual(parameters + size * step, wanted, counts)
+        worse = ~(found >= value - 1e-10 * np.abs(value))
+        if not worse.any():
+            break
+        size[worse] /= 2
+    return parameters + size * step, found, weights
 
 
 def _dual(parameters: Array, wanted: Array, counts: Array) -> tuple[Array, Array]:
