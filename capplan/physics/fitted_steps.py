@@ -18,13 +18,15 @@ def fitted_steps(cells: tuple[StepCell, ...], least_s: ArrayLike = 0.0) -> Fit |
         least_s: Least that each coefficient can be, in the order of `step_fit.TERMS`. [terms, s]
 
     Returns:
-        The fit; None where there are too few steps for one.
+        The fit; None where there are too few steps for one, or for saying what it gets wrong.
     """
     rows = _rows(cells)
     if len(cells) <= len(TERMS):
         return None
     fit = fit_steps(rows, least_s)
-    missed = np.abs(fit.left_out)
+    missed = np.abs(fit.left_out[np.isfinite(fit.left_out)])
+    if not len(missed):
+        return None
     return Fit(
         coefficients_s=dict(zip(TERMS, fit.coefficients_s.tolist(), strict=True)),
         covariance_s2=tuple(tuple(line) for line in fit.covariance.tolist()),

@@ -83,6 +83,15 @@ def test_no_coefficient_undercuts_its_bound(noise: float, seed: int) -> None:
     assert (fit_steps(rows(noise, seed), least).coefficients_s >= least).all()
 
 
+def test_a_row_that_alone_decides_a_coefficient_has_no_left_out_error() -> None:
+    every = rows(noise=0.02)
+    lone = every.of((every.query_tokens == 1) | (np.arange(len(every.step_s)) == 1))
+    assert lone.query_tokens.tolist().count(1) == len(lone.step_s) - 1
+    fit = fit_steps(lone)
+    assert np.isnan(fit.left_out[lone.query_tokens > 1]).all()
+    assert np.isfinite(fit.left_out[lone.query_tokens == 1]).all()
+
+
 def test_too_few_steps_are_refused() -> None:
     with pytest.raises(ValueError, match="more than 7 steps, found 7"):
         fit_steps(rows().of(np.arange(7)))
