@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from capplan.files.catalogue import find
 from capplan.files.reader import read
 from capplan.files.writer import write_record
-from capplan.physics.doubtful import falling, faster_than_decoding
+from capplan.physics.doubtful import falling, faster_than_decoding, impossible_steps
 from capplan.physics.experts import Routing, distinct_experts
-from capplan.physics.fitted_steps import fitted_steps, impossible_steps
+from capplan.physics.fitted_steps import fitted_steps
 from capplan.physics.step_fit import TERMS, StepRows, edge_errors, fit_steps
 from capplan.records.profile import Profile
 
