@@ -11,9 +11,9 @@ from capplan.files.catalogue import find, names
 from capplan.files.reader import read
 from capplan.physics.precision import at_precision
 from capplan.physics.sharding import Split
-from capplan.planner import drafters
+from capplan.physics import draft_model as drafters
 from capplan.planner.anatomy import KV_BYTES, anatomy
-from capplan.planner.drafters import DraftModel
+from capplan.physics.draft_model import DraftModel
 from capplan.planner.fit import caveats, fit
 from capplan.planner.remedies import Alternatives
 from capplan.planner.setup import Setup
