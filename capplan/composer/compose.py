@@ -13,7 +13,7 @@ from capplan.composer.term import Term
 from capplan.errors import Complaint, InputError
 from capplan.physics.load import Load
 from capplan.physics.operators import Silicon
-from capplan.physics.sharding import broken_rules, on_gpu
+from capplan.physics.sharding import broken_rules
 from capplan.physics.surface import Array
 from capplan.records.caveat import Source
 
@@ -39,7 +39,7 @@ def composed(asked: Asked, tables: Silicon) -> Composed:
         raise InputError([Complaint("compose", one.option, one.rule, one.found) for one in broken])
     complaints: list[Complaint] = []
     terms: list[Term] = [Term("fixed", "host", 1, _fixed, (FIXED,))]
-    for kind in on_gpu(asked.model.layer_kinds, asked.split):
+    for kind in asked.model.layer_kinds:
         terms += _kept(layer_terms(asked, tables, kind), complaints)
     terms += _kept(_head(asked, tables), complaints)
     if complaints:

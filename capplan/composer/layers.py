@@ -4,52 +4,97 @@ from collections.abc import Iterator
 from math import ceil
 
 from capplan.composer.asked import Asked
-from capplan.composer.attention import grouped_attention
+from capplan.composer.chosen import chosen_terms
+from capplan.composer.experts import routed_experts
+from capplan.composer.grouped import grouped_attention
+from capplan.composer.latent import latent_terms
 from capplan.composer.matrices import matrix
+from capplan.composer.recurrent import recurrent_terms
 from capplan.composer.refusals import Refused
 from capplan.composer.small import small
 from capplan.composer.sums import all_reduce
 from capplan.composer.term import Term
 from capplan.physics.operators import Silicon
-from capplan.records.architecture import Dense, Gqa, LayerKind
+from capplan.physics.sharding import on_gpu
+from capplan.records.architecture import DeltaNet, Dense, Gqa, LayerKind, Mla, Moe
 
 
 def layer_terms(asked: Asked, tables: Silicon, kind: LayerKind) -> Iterator[Term]:
-    """Terms of all layers of a kind, which holds one GPU's share.
+    """Terms of all layers of a kind.
 
     Raises:
         Refused: Something in the layers has no table.
     """
     hidden, count = asked.model.hidden_size, kind.layers
-    yield from _attention(asked, tables, kind)
-    yield from _feed_forward(asked, tables, kind)
+    yield from attention_terms(asked, tables, kind)
+    yield from feed_forward_terms(asked, tables, kind)
     yield small(tables, "norms", hidden, kind.norms * count)
     if asked.split.tensor > 1:
         yield all_reduce(tables, asked.split.tensor, hidden, 2 * count)
 
 
-def _attention(asked: Asked, tables: Silicon, kind: LayerKind) -> Iterator[Term]:
-    shape, hidden, count = kind.attention, asked.model.hidden_size, kind.layers
-    if not isinstance(shape, Gqa):
-        raise Refused("model", "attention of this kind is not composed", shape.kind)
-    query = shape.heads * shape.head_size * (1 + shape.output_gate)
+def attention_terms(asked: Asked, tables: Silicon, kind: LayerKind) -> Iterator[Term]:
+    """Attention with its projections."""
+    (share,) = on_gpu((kind,), asked.split)
+    shape, count = share.attention, kind.layers
+    if isinstance(shape, Gqa):
+        yield from _grouped(asked, tables, shape, count)
+    elif isinstance(shape, Mla) and shape.read_tokens is not None:
+        yield from chosen_terms(asked, tables, shape, count)
+    elif isinstance(shape, Mla):
+        yield from latent_terms(asked, tables, shape, count)
+    elif isinstance(shape, DeltaNet):
+        yield from recurrent_terms(asked, tables, shape, count)
+    else:
+        raise Refused("model", "has attention that is not composed", shape.kind)
+
+
+def _grouped(asked: Asked, tables: Silicon, shape: Gqa, count: int) -> Iterator[Term]:
+    hidden = asked.model.hidden_size
+    query = shape.heads * shape.head_size
     keys = 2 * shape.kv_heads * shape.head_size
-    inputs, output = (query + keys, hidden), (hidden, shape.heads * shape.head_size)
-    yield matrix(tables, "attention", "q, k and v projections", asked.weights, inputs, count)
+    inputs = query * (1 + shape.output_gate) + keys
+    yield matrix(
+        tables, "attention", "q, k and v projections", asked.weights, (inputs, hidden), count
+    )
     kernel = grouped_attention(tables, shape, asked.cache)
     yield Term("attention", "attention", count, kernel.at, kernel.sources)
-    yield matrix(tables, "attention", "output projection", asked.weights, output, count)
-    yield small(tables, "positions and the cache's entry", query + keys, count)
+    yield matrix(tables, "attention", "output projection", asked.weights, (hidden, query), count)
+    fused = 1 + (shape.head_norm or shape.whole_norm) + shape.output_gate
+    yield small(tables, "positions and the cache's entry", query + keys, fused * count)
 
 
-def _feed_forward(asked: Asked, tables: Silicon, kind: LayerKind) -> Iterator[Term]:
-    shape, hidden, count = kind.feed_forward, asked.model.hidden_size, kind.layers
-    if not isinstance(shape, Dense):
-        raise Refused("model", "feed-forward layers of this kind are not composed", shape.kind)
-    into = (shape.width * (1 + shape.gated), hidden)
-    yield matrix(tables, "dense", "gate and up matrices", asked.weights, into, count)
-    yield small(tables, "activation", into[0], count)
-    yield matrix(tables, "dense", "down matrix", asked.weights, (hidden, shape.width), count)
+def feed_forward_terms(asked: Asked, tables: Silicon, kind: LayerKind) -> Iterator[Term]:
+    """The feed-forward layer."""
+    (share,) = on_gpu((kind,), asked.split)
+    whole, shape, count = kind.feed_forward, share.feed_forward, kind.layers
+    if isinstance(shape, Dense):
+        yield from _dense(asked, tables, shape.width, shape.gated, count)
+    elif isinstance(whole, Moe) and isinstance(shape, Moe):
+        yield from _sparse(asked, tables, whole, shape, count)
+    else:
+        raise Refused("model", "has feed-forward layers that are not composed", shape.kind)
+
+
+def _dense(asked: Asked, tables: Silicon, width: int, gated: bool, count: int) -> Iterator[Term]:
+    hidden, into = asked.model.hidden_size, width * (1 + gated)
+    yield matrix(tables, "dense", "gate and up matrices", asked.weights, (into, hidden), count)
+    yield small(tables, "activation", into, count)
+    yield matrix(tables, "dense", "down matrix", asked.weights, (hidden, width), count)
+
+
+def _sparse(asked: Asked, tables: Silicon, whole: Moe, share: Moe, count: int) -> Iterator[Term]:
+    hidden = asked.model.hidden_size
+    # Routers are kept in 16 bits, and every GPU chooses among all experts.
+    yield matrix(tables, "sparse", "router", "bf16", (whole.experts, hidden), count)
+    yield routed_experts(asked, tables, whole, count)
+    if share.shared_width:
+        width = share.shared_width
+        into = width * (1 + share.gated)
+        yield matrix(tables, "shared", "shared expert", asked.weights, (into, hidden), count)
+        yield matrix(tables, "shared", "shared expert", asked.weights, (hidden, width), count)
+        yield small(tables, "shared expert's activation", into, count)
+    yield small(tables, "choice of experts", whole.experts, count)
 
 
 def vocabulary_on_gpu(asked: Asked) -> int:

@@ -1,0 +1,51 @@
+"""Kernels that read a cache, as surfaces over sequences and cached tokens."""
+
+import numpy as np
+
+from capplan.physics.operators import Table
+from capplan.physics.roofline import Curve
+from capplan.physics.surface import Array, Surface
+
+
+def cache_surface(table: Table) -> Surface:
+    """Time by sequences and cached tokens, drawn out over the table's corner.
+
+    Tables end where sequences times tokens would not fit. The kernel is straight in that product,
+    so a hole is filled along the last slope of its row; nothing beyond either axis is.
+    """
+    (batches, steps), times = table.grid("batch_size", "step")
+    return Surface((batches, steps + 1), _filled(times, steps + 1))
+
+
+def rows_surface(table: Table) -> Surface:
+    """The same by heads, sequences and cached tokens."""
+    (heads, batches, steps), times = table.grid("num_heads", "batch_size", "step")
+    return Surface((heads, batches, steps + 1), _filled(times, steps + 1))
+
+
+def _filled(times: Array, contexts: Array) -> Array:
+    for row in times.reshape(-1, contexts.size):
+        known = np.flatnonzero(np.isfinite(row))
+        if known.size < 2 or known[-1] == row.size - 1:
+            continue
+        last, before = known[-1], known[-2]
+        slope = (row[last] - row[before]) / (contexts[last] - contexts[before])
+        beyond = np.arange(row.size) > last
+        row[beyond] = row[last] + max(slope, 0.0) * (contexts[beyond] - contexts[last])
+    return times
+
+
+def pair_s(chunk: Curve, window: int | None = None) -> float:
+    """Seconds of one query token with one key, from the longest chunks, where arithmetic binds."""
+    sizes, times = np.array(chunk.sizes[-2:]), np.array(chunk.times_s[-2:])
+    seen = np.minimum(sizes, window or np.inf)
+    pairs = sizes * seen - seen**2 / 2
+    return float(np.diff(times)[0] / np.diff(pairs)[0])
+
+
+def chunk_s(chunk: Curve, tokens: Array, cached: Array, pair: float) -> Array:
+    """Time of a prefill chunk [s]; 0 without one, NaN where it is longer than any measured."""
+    first, last = chunk.sizes[0], chunk.sizes[-1]
+    new_s = chunk.at(np.clip(tokens, first, last))
+    time_s = np.where(tokens > 0, new_s + tokens * cached * pair, 0.0)
+    return np.where(tokens > last, np.nan, time_s)

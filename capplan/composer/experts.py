@@ -1,0 +1,116 @@
+"""Routed experts: read off the table of a layer's shape, by tokens and by distinct experts.
+
+Balanced rows choose min(tokens · experts_per_token, experts) different experts, so that each row
+has a known U until all are touched, and beyond that only its tokens grow. A load with U distinct
+experts costs what the balanced row with as many does, and what arithmetic adds beyond.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from capplan.composer.asked import Asked
+from capplan.composer.refusals import Refused
+from capplan.composer.term import Term
+from capplan.physics.experts import Routing, distinct_experts
+from capplan.physics.load import Load
+from capplan.physics.operators import Silicon
+from capplan.physics.roofline import Curve
+from capplan.physics.surface import Array
+from capplan.records.architecture import Moe
+from capplan.records.caveat import Caveat
+
+DTYPES: Final = {
+    "bf16": ("bfloat16",),
+    "fp8": ("fp8",),
+    "fp8_block": ("fp8_block",),
+    "int4": ("int4_wo",),
+    "nvfp4": ("nvfp4",),
+    "mxfp4": ("w4a8_mxfp4_mxfp8", "w4a16_mxfp4"),
+}
+"""Precisions of experts by the tables' names, the one preferred first."""
+ACROSS_OVER_EVEN: Final = 1.9
+WITHIN: Final = 0.33
+ASSUMED: Final = Caveat(
+    about="routing",
+    text=(
+        "How alike tokens choose experts was assumed: tokens of one sequence share 33 % of them, "
+        "those of different sequences 1.9 times what chance alone makes them share "
+        "(Cohere, 128 experts). Measure it, or give the model's own."
+    ),
+)
+
+
+@dataclass(frozen=True)
+class RoutedExperts:
+    """One layer's routed experts on one GPU."""
+
+    balanced: Curve
+    """By tokens of the whole step."""
+    routing: Routing
+
+    def at(self, load: Load) -> Array:
+        """Time of one layer [s], shape of the load."""
+        touched = distinct_experts(self.routing, load.batch, load.query_tokens, load.prefill_tokens)
+        per_token, tokens = self.routing.experts_per_token, np.maximum(load.tokens, 1)
+        all_touched = self.routing.experts / per_token
+        last = self.balanced.sizes[-1]
+        as_many = np.clip(touched / per_token, 1, all_touched)
+        beyond = np.clip(tokens, all_touched, np.maximum(all_touched, last))
+        time_s = (
+            self.balanced.at(np.minimum(as_many, last))
+            + self.balanced.at(np.minimum(beyond, last))
+            - self.balanced.at(min(all_touched, last))
+        )
+        return np.where(tokens > last, np.nan, time_s)
+
+
+def routed_experts(asked: Asked, tables: Silicon, shape: Moe, count: int) -> Term:
+    """The routed experts of a layer.
+
+    Args:
+        asked: The deployment.
+        tables: Of its GPU and engine.
+        shape: Of the whole model, not of one GPU's share.
+        count: Layers.
+
+    Raises:
+        Refused: No table has such experts, so split, at this precision.
+    """
+    precision = asked.experts or asked.weights
+    curve = _balanced(tables, asked.model.hidden_size, shape, asked.split.slices,
+                      asked.split.expert, precision)  # fmt: skip
+    layer = RoutedExperts(curve, asked.routing or assumed_routing(shape))
+    return Term("sparse", "routed experts", count, layer.at, (curve.source,))
+
+
+def assumed_routing(shape: Moe) -> Routing:
+    """The default overlaps, as far as a model with so few experts can have them."""
+    density = shape.experts_per_token / shape.experts
+    across = min(ACROSS_OVER_EVEN * density, (1 + density) / 2)
+    within = max(WITHIN, across)
+    return Routing(shape.experts, shape.experts_per_token, across=across, within=within)
+
+
+@lru_cache(maxsize=64)
+def _balanced(  # noqa: PLR0913, PLR0917 — a table's key
+    tables: Silicon, hidden: int, shape: Moe, slices: int, expert: int, precision: str
+) -> Curve:
+    wanted = {
+        "hidden_size": shape.latent_size or hidden,
+        "inter_size": shape.expert_width,
+        "topk": shape.experts_per_token,
+        "num_experts": shape.experts,
+        "moe_tp_size": slices,
+        "moe_ep_size": expert,
+        "distribution": "balanced",
+    }
+    for dtype in DTYPES.get(precision, ()):
+        found = tables.find("moe", moe_dtype=dtype, **wanted)
+        if found is not None:
+            rows = ", ".join(f"{name}={value}" for name, value in wanted.items())
+            return found.curve("num_tokens", "routed experts", f"moe_dtype={dtype}, {rows}")
+    rows = ", ".join(f"{name}={value}" for name, value in list(wanted.items())[:-1])
+    raise Refused("model", "has experts of which there is no table", f"{precision}, {rows}")

@@ -1,0 +1,182 @@
+"""Latent attention (MLA): one key-value vector a token, which all heads of a GPU share.
+
+Verification is the decode kernel with heads × query tokens rows: the cache is read once, and rows
+cost nothing until arithmetic binds. Tables are published by rows, so both are read off them.
+
+Engines' tables differ. Some time the whole module with its projections, some the kernel alone; then
+the projections are read from the tables of matrices and of batched products.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from capplan.composer.asked import Asked
+from capplan.composer.cached import chunk_s, pair_s, rows_surface
+from capplan.composer.grouped import CACHES
+from capplan.composer.matrices import DTYPES, matrix
+from capplan.composer.refusals import Refused
+from capplan.composer.small import small
+from capplan.composer.term import Term
+from capplan.physics.load import Load
+from capplan.physics.operators import Silicon
+from capplan.physics.roofline import Curve
+from capplan.physics.surface import Array, Surface
+from capplan.records.architecture import Mla
+from capplan.records.caveat import Source
+
+TIMED: Final = {"kv_rank": 512, "rope_head_size": 64, "nope_head_size": 128, "value_head_size": 128}
+"""The shape that was timed, DeepSeek-V3's; heads are free."""
+TIMED_MODULE: Final = {"query_rank": 1536}
+TIMED_HIDDEN: Final = 7168
+
+
+@dataclass(frozen=True)
+class LatentAttention:
+    """Kernel or module of one layer on one GPU."""
+
+    decode: Surface
+    """By heads, sequences and cached tokens."""
+    heads: int
+    prefill: Curve
+    """By tokens of a chunk that begins its prompt."""
+    pair_s: float
+    """One query token with one cached token where arithmetic binds. [s]"""
+    whole: bool
+    """The module with its projections, which every token passes."""
+    sources: tuple[Source, ...]
+
+    def at(self, load: Load) -> Array:
+        """Time of one layer [s], shape of the load; NaN outside the tables."""
+        prefill_s = chunk_s(self.prefill, load.prefill_tokens, load.cached_tokens, self.pair_s)
+        decoding = load.batch > 0
+        if self.whole:
+            # What one token costs is paid once a step, by the batch where there is one.
+            both = decoding & (load.prefill_tokens > 0)
+            prefill_s = prefill_s - np.where(both, self.prefill.times_s[0], 0.0)
+        return np.asarray(np.where(decoding, self._decode_s(load), 0.0) + prefill_s)
+
+    def _decode_s(self, load: Load) -> Array:
+        rows = self.heads * np.maximum(load.query_tokens, 1)
+        if not self.whole:
+            return self._read_s(rows, load.batch, load.context_tokens)
+        start = self.decode.axes[2][0]
+        projected = self._read_s(np.asarray(self.heads), load.decode_tokens, start)
+        reading = self._read_s(rows, load.batch, load.context_tokens)
+        return np.asarray(projected + reading - self._read_s(rows, load.batch, start))
+
+    def _read_s(self, rows: Array, sequences: Array, context: Array | float) -> Array:
+        """The table at these rows; beyond its most, time grows with them."""
+        most = self.decode.axes[0][-1]
+        time_s = self.decode.at(
+            self.decode.clamped(0, rows, above=True),
+            self.decode.clamped(1, sequences),
+            self.decode.clamped(2, context),
+        )
+        return np.asarray(time_s * np.maximum(1, rows / most))
+
+
+def latent_terms(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Iterator[Term]:
+    """All of an attention layer: kernel and projections.
+
+    Raises:
+        Refused: No table has such a shape.
+    """
+    for name, timed in TIMED.items():
+        if (found := getattr(shape, name)) != timed:
+            rule = f"latent attention was timed with a {name} of {timed} alone"
+            raise Refused("model", rule, str(found))
+    whole = _module(asked, tables, shape)
+    if whole is not None:
+        yield Term("attention", "attention with projections", count, whole.at, whole.sources)
+        return
+    kernel = _kernel(tables, shape.heads, asked.cache)
+    yield Term("attention", "attention", count, kernel.at, kernel.sources)
+    yield from _projections(asked, tables, shape, count)
+
+
+def _projections(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Iterator[Term]:
+    hidden, heads, rank = asked.model.hidden_size, shape.heads, shape.query_rank
+    key_size = shape.nope_head_size + shape.rope_head_size
+    cached = shape.kv_rank + shape.rope_head_size
+    query = heads * key_size
+
+    def product(what: str, n: int, k: int) -> Term:
+        return matrix(tables, "attention", what, asked.weights, (n, k), count)
+
+    if rank is None:
+        yield product("query and latent projections", query + cached, hidden)
+    else:
+        yield product("query and latent projections", rank + cached, hidden)
+        yield product("query projection", query, rank)
+        yield small(tables, "norm of the query's latent", rank, count)
+    yield small(tables, "norm of the latent", cached, count)
+    yield small(tables, "positions and the cache's entry", query, count)
+    for name in ("mla_gen_pre", "mla_gen_post"):
+        yield _absorbed(tables, name, heads, count)
+    yield product("output projection", hidden, heads * shape.value_head_size)
+
+
+def _absorbed(tables: Silicon, name: str, heads: int, count: int) -> Term:
+    """The products with the latent's own projection, head by head, which decode absorbs.
+
+    A prefill chunk expands its latents instead, with as many operations a token.
+    """
+    what = "products with the latent's projection"
+    found = tables.find("mla_bmm", op_name=name, num_heads=heads, bmm_dtype="bfloat16")
+    if found is None:
+        raise Refused("model", f"{what} have no table of these heads", str(heads))
+    curve = found.curve("num_tokens", what, f"{name}, num_heads={heads}")
+
+    def at(load: Load) -> Array:
+        return curve.at(np.maximum(load.tokens, 1))
+
+    return Term("attention", what, count, at, (curve.source,))
+
+
+def _module(asked: Asked, tables: Silicon, shape: Mla) -> LatentAttention | None:
+    if asked.model.hidden_size != TIMED_HIDDEN or shape.query_rank != TIMED_MODULE["query_rank"]:
+        return None
+    wanted = {"gemm_type": DTYPES.get(asked.weights), "kv_cache_dtype": CACHES.get(asked.cache)}
+    return _read(tables, ("mla_generation_module", "mla_context_module"), shape.heads, wanted)
+
+
+def _kernel(tables: Silicon, heads: int, cache: str) -> LatentAttention:
+    wanted = {"kv_cache_dtype": CACHES.get(cache)}
+    found = _read(tables, ("generation_mla", "context_mla"), heads, wanted)
+    if found is None:
+        rule = "latent attention has no table of this cache, or of these heads on a GPU"
+        raise Refused("model", rule, f"{cache}, {heads} heads")
+    return found
+
+
+def _read(
+    tables: Silicon, operators: tuple[str, str], heads: int, wanted: dict[str, str | None]
+) -> LatentAttention | None:
+    return _tabled(tables, operators, heads, tuple(wanted.items()))
+
+
+@lru_cache(maxsize=32)
+def _tabled(
+    tables: Silicon,
+    operators: tuple[str, str],
+    heads: int,
+    wanted: tuple[tuple[str, str | None], ...],
+) -> LatentAttention | None:
+    decode = tables.find(operators[0], **dict(wanted))
+    prefill = tables.find(operators[1], num_heads=heads, batch_size=1, **dict(wanted))
+    if decode is None or prefill is None or heads not in decode.values("num_heads"):
+        return None
+    rows = ", ".join(f"{name}={value}" for name, value in wanted)
+    chunk = prefill.curve("isl", "prefill attention", f"num_heads={heads}, {rows}")
+    return LatentAttention(
+        decode=rows_surface(decode),
+        heads=heads,
+        prefill=chunk,
+        pair_s=pair_s(chunk),
+        whole="module" in operators[0],
+        sources=(decode.said("decode attention", rows), chunk.source),
+    )
