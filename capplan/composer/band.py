@@ -1,0 +1,82 @@
+"""How far a composed step may lie off a served one."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from capplan.composer.asked import Asked
+from capplan.composer.compose import composed
+from capplan.composer.composed import Composed
+from capplan.composer.reading import times_s
+from capplan.physics.experts import independent_routing
+from capplan.physics.load import Load
+from capplan.physics.operators import Silicon
+from capplan.physics.surface import Array
+from capplan.records.architecture import Architecture, Moe
+
+SHORTER: Final = 0.15
+LONGER: Final = 0.30
+"""Around a sum of kernel times; lopsided because gaps between kernels and waiting are missing."""
+NOTE: Final = (
+    f"low_s is {SHORTER:.0%} below the sum of kernel times and high_s {LONGER:.0%} above it, since "
+    "gaps between kernels and waiting for other GPUs are missing; both are assumed. Joined in "
+    "quadrature: the error of reading tables between their rows"
+)
+
+
+@dataclass(frozen=True)
+class Band:
+    """A deployment's step times with their ends."""
+
+    middle: Composed
+    independent: Composed | None
+    """The same with tokens that choose experts independently; None without experts."""
+
+    def at(self, load: Load) -> tuple[Array, Array, Array]:
+        """Time, its lower and its upper end [s], shape of the load; NaN outside the tables."""
+        time_s = times_s(self.middle, load)
+        reading = self._reading(load, time_s)
+        excess = np.zeros(time_s.shape)
+        if self.independent is not None:
+            excess = np.maximum(0, times_s(self.independent, load) / time_s - 1)
+        low = time_s * (1 - np.hypot(SHORTER, reading))
+        return time_s, low, time_s * (1 + np.hypot(np.hypot(LONGER, reading), excess))
+
+    @property
+    def note(self) -> str:
+        """What the ends mean."""
+        if self.independent is None:
+            return f"{NOTE}."
+        return f"{NOTE}, and for high_s the excess of tokens that choose experts independently."
+
+    def _reading(self, load: Load, time_s: Array) -> Array:
+        """Part of the step by which reading tables between their rows may be off."""
+        errors = {part: error for part, error in self.middle.term_error.items() if error}
+        if not errors or np.isnan(time_s).any():
+            return np.full(time_s.shape, max(errors.values(), default=0.0))
+        parts = self.middle.parts_s(load)
+        squares = sum((np.square(errors[part] * parts[part]) for part in errors), np.zeros(()))
+        return np.asarray(np.sqrt(squares) / time_s)
+
+
+def band(asked: Asked, tables: Silicon) -> Band:
+    """Composes a deployment with its ends.
+
+    Raises:
+        InputError: As `composed`.
+    """
+    middle = composed(asked, tables)
+    shape = experts_of(asked.model)
+    if shape is None:
+        return Band(middle, None)
+    routing = independent_routing(shape.experts, shape.experts_per_token)
+    return Band(middle, composed(replace(asked, routing=routing), tables))
+
+
+def experts_of(model: Architecture) -> Moe | None:
+    """The model's first sparse layers; None in a dense model."""
+    shapes = [
+        kind.feed_forward for kind in model.layer_kinds if isinstance(kind.feed_forward, Moe)
+    ]
+    return shapes[0] if shapes else None

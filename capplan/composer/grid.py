@@ -1,0 +1,100 @@
+"""Where a profile is tabulated: rectangles that a plan interpolates on."""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from capplan.composer.composed import Composed
+from capplan.composer.reading import times_s
+from capplan.physics.load import decode_load
+
+MOST_BATCH: Final = 512
+FEWEST_BATCH: Final = 8
+SHORT_CONTEXT: Final = 1024
+"""Tokens of a short sequence: memory holds no larger batch than of these."""
+CLIFF: Final = 0.02
+"""Part by which one token more must lengthen a step for both sides to be tabulated."""
+TILES: Final = (16, 32, 64, 128, 256, 512, 1024, 2048)
+CHUNKS: Final = (64, 256, 1024, 2048, 8192)
+CACHED: Final = (0, 8192, 32768, 131072)
+MAX_BATCHED_TOKENS: Final = 8192
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The axes of all tables."""
+
+    batches: tuple[int, ...]
+    contexts: tuple[int, ...]
+    query_tokens: tuple[int, ...]
+    mixed_batches: tuple[int, ...]
+    mixed_contexts: tuple[int, ...]
+    mixed_query_tokens: tuple[int, ...]
+    chunks: tuple[int, ...]
+    prefill_tokens: tuple[int, ...]
+    cached_tokens: tuple[int, ...]
+
+    @property
+    def drafting_batches(self) -> tuple[int, ...]:
+        """Powers of two: drafting has no cliffs that matter to a plan."""
+        return doubled(self.batches[-1])
+
+
+def grid_of(
+    composed: Composed, capacity_tokens: float, draft_tokens: int, *, coarse: bool
+) -> Grid:
+    """The axes for a deployment.
+
+    Args:
+        composed: Its step times.
+        capacity_tokens: What its cache holds.
+        draft_tokens: Most drafts that a step verifies; 0 for decoding alone.
+        coarse: Powers of two and three contexts only.
+    """
+    query_tokens = tuple(range(1, draft_tokens + 2))
+    largest = _largest(capacity_tokens)
+    edges = () if coarse else cliffs(composed)
+    batches = sorted({*doubled(largest), *_beside(edges, query_tokens, largest)})
+    most = composed.asked.model.context_limit or CACHED[-1]
+    contexts = (1024, 16384, 131072) if coarse else (1024, 4096, 16384, 65536, 131072)
+    longest = min(most, contexts[-1])
+    return Grid(
+        batches=tuple(batches),
+        contexts=(*(one for one in contexts if one < longest), longest),
+        query_tokens=query_tokens,
+        mixed_batches=tuple(sorted({1, *(b for b in (8, 32, 128) if b < largest), largest})),
+        mixed_contexts=(4096,),
+        mixed_query_tokens=tuple(sorted({1, *(q for q in (2, 4) if q < query_tokens[-1]),
+                                         query_tokens[-1]})),
+        chunks=(256, 2048, 8192) if coarse else CHUNKS,
+        prefill_tokens=CHUNKS,
+        cached_tokens=tuple(one for one in CACHED if one <= most),
+    )  # fmt: skip
+
+
+def cliffs(composed: Composed) -> tuple[int, ...]:
+    """Tokens of a step past which one more lengthens it by a jump: edges of kernels' tiles."""
+    edges = np.array(TILES)
+    full, over = (
+        times_s(composed, decode_load(edges + more, SHORT_CONTEXT, 1)) for more in (0, 1)
+    )
+    return tuple(int(edge) for edge in edges[over / full - 1 > CLIFF])
+
+
+def doubled(largest: int) -> tuple[int, ...]:
+    """Powers of two up to a power of two."""
+    return tuple(2**power for power in range(largest.bit_length()))
+
+
+def _beside(edges: tuple[int, ...], query_tokens: tuple[int, ...], largest: int) -> set[int]:
+    """Batches on both sides of every edge, however many tokens a sequence brings."""
+    last = {edge // query for edge, query in product(edges, query_tokens)}
+    return {batch for one in last for batch in (one, one + 1) if 1 <= batch <= largest}
+
+
+def _largest(capacity_tokens: float) -> int:
+    """The power of two at or above what memory holds of short sequences, within bounds."""
+    held = max(capacity_tokens / SHORT_CONTEXT, 1)
+    return int(min(MOST_BATCH, max(FEWEST_BATCH, 2 ** np.ceil(np.log2(held)))))
