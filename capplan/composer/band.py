@@ -76,7 +76,5 @@ def band(asked: Asked, tables: Silicon) -> Band:
 
 def experts_of(model: Architecture) -> Moe | None:
     """The model's first sparse layers; None in a dense model."""
-    shapes = [
-        kind.feed_forward for kind in model.layer_kinds if isinstance(kind.feed_forward, Moe)
-    ]
+    shapes = [kind.feed_forward for kind in model.layer_kinds if isinstance(kind.feed_forward, Moe)]
     return shapes[0] if shapes else None

@@ -42,9 +42,7 @@ class Grid:
         return doubled(self.batches[-1])
 
 
-def grid_of(
-    composed: Composed, capacity_tokens: float, draft_tokens: int, *, coarse: bool
-) -> Grid:
+def grid_of(composed: Composed, capacity_tokens: float, draft_tokens: int, *, coarse: bool) -> Grid:
     """The axes for a deployment.
 
     Args:
@@ -77,9 +75,7 @@ def grid_of(
 def cliffs(composed: Composed) -> tuple[int, ...]:
     """Tokens of a step past which one more lengthens it by a jump: edges of kernels' tiles."""
     edges = np.array(TILES)
-    full, over = (
-        times_s(composed, decode_load(edges + more, SHORT_CONTEXT, 1)) for more in (0, 1)
-    )
+    full, over = (times_s(composed, decode_load(edges + more, SHORT_CONTEXT, 1)) for more in (0, 1))
     return tuple(int(edge) for edge in edges[over / full - 1 > CLIFF])
 
 

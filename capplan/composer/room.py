@@ -49,9 +49,7 @@ def room(
     """
     sizes = stored_bytes(parameters_on_gpu(architecture, split), stored)
     weights = sum(size for part, size in sizes.items() if part != "prediction")
-    share = architecture.model_copy(
-        update={"layer_kinds": on_gpu(architecture.layer_kinds, split)}
-    )
+    share = architecture.model_copy(update={"layer_kinds": on_gpu(architecture.layer_kinds, split)})
     per_value = CACHE_BYTES[cache]
     token = kv_bytes_per_token(share, per_value)
     usable = memory.usable_bytes(gpu_bytes)
