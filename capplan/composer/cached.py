@@ -8,30 +8,41 @@ from capplan.physics.surface import Array, Surface
 
 
 def cache_surface(table: Table) -> Surface:
-    """Time by sequences and cached tokens, drawn out over the table's corner.
+    """Time by sequences and cached tokens, with the holes of the table filled.
 
     Tables end where sequences times tokens would not fit. The kernel is straight in that product,
-    so a hole is filled along the last slope of its row; nothing beyond either axis is.
+    so that corner is filled along the last slope of each row; nothing beyond either axis is.
     """
     (batches, steps), times = table.grid("batch_size", "step")
-    return Surface((batches, steps + 1), _filled(times, steps + 1))
+    return Surface((batches, steps + 1), filled(times, steps + 1))
 
 
 def rows_surface(table: Table) -> Surface:
     """The same by heads, sequences and cached tokens."""
     (heads, batches, steps), times = table.grid("num_heads", "batch_size", "step")
-    return Surface((heads, batches, steps + 1), _filled(times, steps + 1))
+    return Surface((heads, batches, steps + 1), filled(times, steps + 1))
 
 
-def _filled(times: Array, contexts: Array) -> Array:
-    for row in times.reshape(-1, contexts.size):
+def chunk_surface(table: Table) -> Surface:
+    """Time of a prefill chunk by its tokens and those it finds in the cache."""
+    (chunks, cached), times = table.grid("isl", "step")
+    return Surface((chunks, cached), filled(times, cached))
+
+
+def filled(times: Array, along: Array) -> Array:
+    """Holes filled along the last axis.
+
+    Straight lines between known times; the first of them before, the last slope after.
+    """
+    for row in times.reshape(-1, along.size):
         known = np.flatnonzero(np.isfinite(row))
-        if known.size < 2 or known[-1] == row.size - 1:
+        if known.size < 2:
             continue
         last, before = known[-1], known[-2]
-        slope = (row[last] - row[before]) / (contexts[last] - contexts[before])
-        beyond = np.arange(row.size) > last
-        row[beyond] = row[last] + max(slope, 0.0) * (contexts[beyond] - contexts[last])
+        slope = (row[last] - row[before]) / (along[last] - along[before])
+        beyond = np.maximum(along - along[last], 0.0)
+        inside = np.interp(along, along[known], row[known])
+        row[:] = np.where(np.isfinite(row), row, inside + max(slope, 0.0) * beyond)
     return times
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from capplan.composer.asked import Asked
-from capplan.composer.cached import cache_surface
+from capplan.composer.cached import cache_surface, chunk_surface
 from capplan.composer.grouped import CACHES
 from capplan.composer.matrices import DTYPES
 from capplan.composer.refusals import Refused
@@ -60,7 +60,7 @@ def _term(
     if decode is None or prefill is None:
         rule = "attention that chooses what it reads has no table of these heads and precisions"
         raise Refused("model", rule, rows)
-    reading, chunks = cache_surface(decode), prefill.surface("isl", "step")
+    reading, chunks = cache_surface(decode), chunk_surface(prefill)
 
     def at(load: Load) -> Array:
         tokens = load.decode_tokens

@@ -6,7 +6,7 @@ import numpy as np
 
 from capplan.composer.asked import Asked
 from capplan.composer.composed import Composed
-from capplan.composer.layers import layer_terms, vocabulary_on_gpu
+from capplan.composer.layers import layer_terms, own, vocabulary_on_gpu
 from capplan.composer.matrices import product
 from capplan.composer.refusals import Refused
 from capplan.composer.term import Term
@@ -54,7 +54,8 @@ def _head(asked: Asked, tables: Silicon) -> Iterator[Term]:
     def at(load: Load) -> Array:
         return curve.at(np.maximum(load.sampled_rows, 1))
 
-    yield Term("head", "output head", 1, at, (curve.source,), error)
+    term = Term("head", "output head", 1, at, (curve.source,), error)
+    yield term if asked.split.copies == 1 else own(term, asked.split.copies)
 
 
 def _kept(terms: Iterator[Term], complaints: list[Complaint]) -> list[Term]:

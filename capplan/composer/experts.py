@@ -16,7 +16,7 @@ from capplan.composer.refusals import Refused
 from capplan.composer.term import Term
 from capplan.physics.experts import Routing, distinct_experts
 from capplan.physics.load import Load
-from capplan.physics.operators import Silicon
+from capplan.physics.operators import Silicon, Table, joined
 from capplan.physics.roofline import Curve
 from capplan.physics.surface import Array
 from capplan.records.architecture import Moe
@@ -108,9 +108,26 @@ def _balanced(  # noqa: PLR0913, PLR0917 — a table's key
         "distribution": "balanced",
     }
     for dtype in DTYPES.get(precision, ()):
-        found = tables.find("moe", moe_dtype=dtype, **wanted)
+        found = _own_kernels(tables, moe_dtype=dtype, **wanted)
         if found is not None:
             rows = ", ".join(f"{name}={value}" for name, value in wanted.items())
             return found.curve("num_tokens", "routed experts", f"moe_dtype={dtype}, {rows}")
     rows = ", ".join(f"{name}={value}" for name, value in list(wanted.items())[:-1])
     raise Refused("model", "has experts of which there is no table", f"{precision}, {rows}")
+
+
+def _own_kernels(tables: Silicon, **wanted: object) -> Table | None:
+    """Rows of the engine, and of kernels that bear its name in others' tables.
+
+    TensorRT-LLM's kernels for Blackwell were timed within SGLang and vLLM, not in its own table.
+    """
+    found = [tables.find("moe", **wanted)]
+    for engine in tables.engines:
+        if engine == tables.engine:
+            continue
+        other = tables.find("moe", engine=engine, **wanted)
+        if other is not None:
+            named = np.array([tables.engine in str(name) for name in other["kernel_source"]])
+            found.append(other.rows(named) if named.any() else None)
+    kept = [table for table in found if table is not None]
+    return joined(kept) if kept else None

@@ -17,7 +17,7 @@ import numpy as np
 from capplan.composer.asked import Asked
 from capplan.composer.cached import chunk_s, pair_s, rows_surface
 from capplan.composer.grouped import CACHES
-from capplan.composer.matrices import DTYPES, matrix
+from capplan.composer.matrices import DTYPES, matrix, product
 from capplan.composer.refusals import Refused
 from capplan.composer.small import small
 from capplan.composer.term import Term
@@ -103,28 +103,28 @@ def _projections(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Itera
     key_size = shape.nope_head_size + shape.rope_head_size
     cached = shape.kv_rank + shape.rope_head_size
     query = heads * key_size
+    # Checkpoints of four bits keep what makes queries and latents in sixteen (ModelOpt's lists).
+    wide = "bf16" if asked.weights == "nvfp4" else asked.weights
 
-    def product(what: str, n: int, k: int) -> Term:
-        return matrix(tables, "attention", what, asked.weights, (n, k), count)
+    def projection(what: str, n: int, k: int, precision: str = wide) -> Term:
+        return matrix(tables, "attention", what, precision, (n, k), count)
 
     if rank is None:
-        yield product("query and latent projections", query + cached, hidden)
+        yield projection("query and latent projections", query + cached, hidden)
     else:
-        yield product("query and latent projections", rank + cached, hidden)
-        yield product("query projection", query, rank)
+        yield projection("query and latent projections", rank + cached, hidden)
+        yield projection("query projection", query, rank)
         yield small(tables, "norm of the query's latent", rank, count)
     yield small(tables, "norm of the latent", cached, count)
     yield small(tables, "positions and the cache's entry", query, count)
     for name in ("mla_gen_pre", "mla_gen_post"):
         yield _absorbed(tables, name, heads, count)
-    yield product("output projection", hidden, heads * shape.value_head_size)
+    yield _expanded(tables, shape, wide, count)
+    yield projection("output projection", hidden, heads * shape.value_head_size, asked.weights)
 
 
 def _absorbed(tables: Silicon, name: str, heads: int, count: int) -> Term:
-    """The products with the latent's own projection, head by head, which decode absorbs.
-
-    A prefill chunk expands its latents instead, with as many operations a token.
-    """
+    """A product with the latent's own projection, head by head, which decode absorbs."""
     what = "products with the latent's projection"
     found = tables.find("mla_bmm", op_name=name, num_heads=heads, bmm_dtype="bfloat16")
     if found is None:
@@ -132,12 +132,31 @@ def _absorbed(tables: Silicon, name: str, heads: int, count: int) -> Term:
     curve = found.curve("num_tokens", what, f"{name}, num_heads={heads}")
 
     def at(load: Load) -> Array:
-        return curve.at(np.maximum(load.tokens, 1))
+        time_s = curve.at(np.maximum(load.decode_tokens, 1))
+        return np.where(load.batch > 0, time_s, 0.0)
 
     return Term("attention", what, count, at, (curve.source,))
 
 
+def _expanded(tables: Silicon, shape: Mla, precision: str, count: int) -> Term:
+    """Prefill makes keys and values of its latents, and of those it finds in the cache."""
+    what = "keys and values of latents in prefill"
+    width = shape.heads * (shape.nope_head_size + shape.value_head_size)
+    curve, error = product(tables, what, precision, (width, shape.kv_rank))
+
+    def at(load: Load) -> Array:
+        expanded = load.prefill_tokens + np.where(load.prefill_tokens > 0, load.cached_tokens, 0.0)
+        last = curve.sizes[-1]
+        pieces = np.maximum(expanded / last, 1)
+        time_s = pieces * curve.at(np.clip(expanded, 1, last))
+        return np.where(expanded > 0, time_s, 0.0)
+
+    return Term("attention", what, count, at, (curve.source,), error)
+
+
 def _module(asked: Asked, tables: Silicon, shape: Mla) -> LatentAttention | None:
+    if asked.weights == "nvfp4":  # timed with all projections in four bits, as no checkpoint is
+        return None
     if asked.model.hidden_size != TIMED_HIDDEN or shape.query_rank != TIMED_MODULE["query_rank"]:
         return None
     wanted = {"gemm_type": DTYPES.get(asked.weights), "kv_cache_dtype": CACHES.get(asked.cache)}

@@ -1,7 +1,10 @@
 """The terms of layers of one kind."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import ceil
+
+import numpy as np
 
 from capplan.composer.asked import Asked
 from capplan.composer.chosen import chosen_terms
@@ -12,10 +15,12 @@ from capplan.composer.matrices import matrix
 from capplan.composer.recurrent import recurrent_terms
 from capplan.composer.refusals import Refused
 from capplan.composer.small import small
-from capplan.composer.sums import all_reduce
+from capplan.composer.sums import all_reduce, exchange
 from capplan.composer.term import Term
+from capplan.physics.load import Load
 from capplan.physics.operators import Silicon
 from capplan.physics.sharding import on_gpu
+from capplan.physics.surface import Array
 from capplan.records.architecture import DeltaNet, Dense, Gqa, LayerKind, Mla, Moe
 
 
@@ -25,12 +30,39 @@ def layer_terms(asked: Asked, tables: Silicon, kind: LayerKind) -> Iterator[Term
     Raises:
         Refused: Something in the layers has no table.
     """
-    hidden, count = asked.model.hidden_size, kind.layers
+    split = asked.split
+    for term in _own_terms(asked, tables, kind):
+        yield term if split.copies == 1 else own(term, split.copies)
+    if isinstance(kind.feed_forward, Moe):
+        yield routed_experts(asked, tables, kind.feed_forward, kind.layers)
+        if split.copies > 1:
+            yield exchange(tables, split.gpus, asked.model.hidden_size, kind.layers)
+
+
+def _own_terms(asked: Asked, tables: Silicon, kind: LayerKind) -> Iterator[Term]:
+    """What works on the tokens of one copy of attention alone."""
+    split, hidden = asked.split, asked.model.hidden_size
     yield from attention_terms(asked, tables, kind)
     yield from feed_forward_terms(asked, tables, kind)
-    yield small(tables, "norms", hidden, kind.norms * count)
-    if asked.split.tensor > 1:
-        yield all_reduce(tables, asked.split.tensor, hidden, 2 * count)
+    yield small(tables, "norms", hidden, kind.norms * kind.layers)
+    if split.tensor > 1:
+        exchanged = isinstance(kind.feed_forward, Moe) and split.copies > 1
+        yield all_reduce(tables, split.tensor, hidden, (1 if exchanged else 2) * kind.layers)
+
+
+def own(term: Term, copies: int) -> Term:
+    """The term of the copy with most sequences, of several that share them out."""
+
+    def at(load: Load) -> Array:
+        return term.at(
+            replace(
+                load,
+                batch=np.ceil(load.batch / copies),
+                prefill_tokens=load.prefill_tokens / copies,
+            )
+        )
+
+    return replace(term, at=at)
 
 
 def attention_terms(asked: Asked, tables: Silicon, kind: LayerKind) -> Iterator[Term]:
@@ -87,7 +119,6 @@ def _sparse(asked: Asked, tables: Silicon, whole: Moe, share: Moe, count: int) -
     hidden = asked.model.hidden_size
     # Routers are kept in 16 bits, and every GPU chooses among all experts.
     yield matrix(tables, "sparse", "router", "bf16", (whole.experts, hidden), count)
-    yield routed_experts(asked, tables, whole, count)
     if share.shared_width:
         width = share.shared_width
         into = width * (1 + share.gated)

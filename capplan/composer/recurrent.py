@@ -62,14 +62,16 @@ def recurrent_terms(asked: Asked, tables: Silicon, shape: DeltaNet, count: int) 
     def product(what: str, precision: str, n: int, k: int) -> Term:
         return matrix(tables, "attention", what, precision, (n, k), count)
 
-    yield product("projections into the layer", asked.weights, 2 * key + 2 * value, hidden)
+    # Checkpoints of four bits keep linear attention in sixteen (ModelOpt's lists).
+    wide = "bf16" if asked.weights == "nvfp4" else asked.weights
+    yield product("projections into the layer", wide, 2 * key + 2 * value, hidden)
     # Decay and strength have too few outputs to quantise.
     yield product("decay and strength", "bf16", 2 * shape.value_heads, hidden)
     for what, kernel in _kernels(tables, shape):
         sources = (kernel.decode.source, kernel.prefill.source)
         yield Term("attention", what, count, kernel.at, sources)
     yield small(tables, "gated norm", value, count)
-    yield product("output projection", asked.weights, hidden, value)
+    yield product("output projection", wide, hidden, value)
 
 
 @lru_cache(maxsize=32)

@@ -1,11 +1,11 @@
 """Published times of operators on one GPU, as columns of numbers.
 
 A table has one row a measurement. Some columns say what ran (`kernel_source`, `gemm_dtype`), some
-say on how much (`m`, `batch_size`), and `latency_s` says how long it took. Column names are those of
-the publisher, so that a row can be found again.
+say on how much (`m`, `batch_size`), and `latency_s` says how long it took. Column names are
+those of the publisher, so that a row can be found again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +88,15 @@ class Table:
         return Surface(*self.grid(*by))
 
 
+def joined(tables: Sequence[Table]) -> Table:
+    """Rows of several tables; columns that all of them have."""
+    names = set.intersection(*(set(table.columns) for table in tables))
+    columns = {name: np.concatenate([table[name] for table in tables]) for name in names}
+    where = ", ".join(table.source.where for table in tables)
+    versions = ", ".join(table.version for table in tables)
+    return Table(columns, versions, tables[0].source.model_copy(update={"where": where}))
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a GPU is sold for; kernels reach less."""
@@ -106,6 +115,8 @@ class Silicon:
     """As capplan writes hardware: h200-sxm."""
     engine: str
     limits: Limits
+    engines: tuple[str, ...]
+    """All engines whose kernels were timed on the GPU."""
     read: Callable[[str, str], tuple[Table, ...]]
     """(engine or library, operator) -> its tables, the newest version first; () where none is."""
 
@@ -121,3 +132,9 @@ class Silicon:
             if len(found := table.where(**wanted)):
                 return found
         return None
+
+    def any_engine(self, operator: str, **wanted: object) -> Table | None:
+        """Rows of all engines, each engine's newest; for kernels of libraries that all may call."""
+        found = [self.find(operator, engine=engine, **wanted) for engine in self.engines]
+        tables = [table for table in found if table is not None]
+        return joined(tables) if tables else None

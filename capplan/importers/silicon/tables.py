@@ -42,6 +42,7 @@ def silicon(gpu: str, engine: str) -> Silicon:
         gpu=gpu,
         engine=engine,
         limits=_limits(system),
+        engines=ENGINES,
         read=lambda library, operator: _tables(system, library, operator),
     )
 
