@@ -74,6 +74,10 @@ def compose(
     weights: Annotated[
         Weights, typer.Option(help="Of all matrices of the layers.", show_choices=True)
     ] = Weights.stored,
+    experts: Annotated[
+        Weights | None,
+        typer.Option(help="Of routed experts, where it is another.", show_choices=True),
+    ] = None,
     cache: Annotated[
         Cache | None,
         typer.Option(help="Default: what the checkpoint asks for, else bf16.", show_choices=True),
@@ -125,6 +129,7 @@ def compose(
         tp=tp,
         ep=ep,
         weights=weights.value,
+        experts=None if experts is None or experts is Weights.stored else experts.value,
         cache=None if cache is None else cache.value,
         drafter=drafter,
         draft_tokens=draft_tokens,

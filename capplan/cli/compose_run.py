@@ -17,7 +17,7 @@ from capplan.importers.silicon import silicon
 from capplan.importers.silicon.package import PACKAGE
 from capplan.importers.silicon.package import version as package_version
 from capplan.physics.operators import Silicon
-from capplan.physics.precision import at_precision, formats
+from capplan.physics.precision import BITS, at_precision, formats
 from capplan.physics.sharding import Split, broken_rules
 from capplan.records.architecture import Architecture, Moe
 from capplan.records.stored import Stored
@@ -25,6 +25,9 @@ from capplan.records.stored import Stored
 SHORTEST_CACHE: Final = 131_072
 """Tokens of cache that the smallest layout of a plan must leave: 32 sequences of 4096."""
 BLOCKS: Final = "fp8 in blocks of 128x128"
+STORED: Final = "stored"
+_PARTS: Final = {True: ("attention", "routed_experts"), False: ("dense", "dense")}
+"""Whose width names the matrices' and the experts' precision, in sparse and in dense models."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Choice:
     tp: int | None = None
     ep: int | None = None
     weights: str = "stored"
+    experts: str | None = None
     cache: str | None = None
     drafter: str | None = None
     draft_tokens: int = MOST_DRAFTS
@@ -89,12 +93,13 @@ def _layouts(model: Architecture, choice: Choice, there: Hardware) -> Iterator[S
     if choice.tp is not None:
         yield Split(choice.tp, choice.tp, choice.ep or 1)
         return
-    stored, cache = _stored(model, choice.weights), _cache(model, choice.cache)
+    served = _served(model, choice.weights, choice.experts)
+    cache = _cache(model, choice.cache)
     for gpus in (1, 2, 4, 8):
         split = Split(gpus, gpus)
         if gpus > there.gpus or broken_rules(model.layer_kinds, split):
             continue
-        held = room(model, stored, split, cache, there.gpu.memory_bytes)
+        held = room(model, served.stored, split, cache, there.gpu.memory_bytes)
         if held.weights_fit and held.capacity_tokens >= SHORTEST_CACHE:
             yield split
 
@@ -103,49 +108,70 @@ def _composed(
     model: Architecture, choice: Choice, there: Hardware, split: Split, date: dt.date | None
 ) -> ComposedProfile:
     tables = silicon(there.name, choice.engine)
-    stored = _stored(model, choice.weights)
-    weights, experts = precisions(model, stored)
+    served = _served(model, choice.weights, choice.experts)
     asked = Asked(
         model=model,
         gpu=there.name,
         split=split,
         engine=choice.engine,
-        weights=weights,
-        experts=experts,
+        weights=served.matrices,
+        experts=served.experts,
         cache=_cache(model, choice.cache),
     )
     wanted = Wanted(
         asked=asked,
-        stored=stored,
+        stored=served.stored,
         gpu=there.gpu,
-        drafting=drafting(choice.drafter, model, stored, choice.draft_tokens),
+        drafting=drafting(choice.drafter, model, served.stored),
         date=date or dt.datetime.now(dt.UTC).date(),
         versions=_versions(tables),
+        draft_tokens=choice.draft_tokens,
         coarse=choice.coarse,
     )
     return composed_profile(wanted, tables)
 
 
-def precisions(model: Architecture, stored: Stored) -> tuple[str, str | None]:
-    """Precision of the matrices, and of routed experts where there are any, as tables name them."""
+@dataclass(frozen=True)
+class _Served:
+    """Precision of the weights: what they take in memory, and what tables call it."""
+
+    stored: Stored
+    matrices: str
+    experts: str | None
+    """None in a dense model."""
+
+
+def _served(model: Architecture, weights: str, experts: str | None) -> _Served:
     sparse = any(isinstance(kind.feed_forward, Moe) for kind in model.layer_kinds)
-    found = formats(stored)
-    matrices: str = found["attention" if sparse else "dense"]
-    experts: str = found["routed_experts"]
-    if "fp8 in blocks" in stored.scheme:
-        matrices, experts = ("fp8_block" if one == "fp8" else one for one in (matrices, experts))
-    return matrices, experts if sparse else None
+    stored = model.stored or Stored(scheme="16 bits, assumed")
+    if experts is not None and not sparse:
+        rule = f"{model.name} has no routed experts"
+        raise InputError([Complaint("--experts", "", rule, experts)])
+    if weights == STORED:
+        found = formats(stored)
+        names = [_blocked(found[part], stored) for part in _PARTS[sparse]]
+    else:
+        stored = _at(weights)
+        names = [weights, weights]
+    if experts is not None:
+        scheme = f"{stored.scheme}, routed experts in {experts}"
+        width = {"scheme": scheme, "routed_experts": _at(experts).routed_experts}
+        stored, names[1] = stored.model_copy(update=width), experts
+    return _Served(stored, names[0], names[1] if sparse else None)
 
 
-def _stored(model: Architecture, weights: str) -> Stored:
-    if weights == "stored":
-        return model.stored or Stored(scheme="16 bits, assumed")
-    if weights == "fp8_block":
+def _at(precision: str) -> Stored:
+    if precision == "fp8_block":
         return at_precision("fp8").model_copy(update={"scheme": BLOCKS})
-    for known in ("bf16", "fp8", "int8", "int4", "mxfp4", "nvfp4"):
-        if weights == known:
+    for known in BITS:
+        if precision == known:
             return at_precision(known)
-    raise InputError([Complaint("--weights", "", "is no known precision", weights)])
+    raise InputError([Complaint("--weights", "", "is no known precision", precision)])
+
+
+def _blocked(precision: str, stored: Stored) -> str:
+    """FP8 in blocks is another kernel than FP8 with one scale."""
+    return "fp8_block" if precision == "fp8" and "fp8 in blocks" in stored.scheme else precision
 
 
 def _cache(model: Architecture, cache: str | None) -> str:

@@ -18,9 +18,7 @@ BUILT_IN: Final = "mtp"
 NONE: Final = "none"
 
 
-def drafting(
-    name: str | None, model: Architecture, stored: Stored, draft_tokens: int
-) -> Drafting | None:
+def drafting(name: str | None, model: Architecture, stored: Stored) -> Drafting | None:
     """The drafter of a composed profile.
 
     Args:
@@ -28,7 +26,6 @@ def drafting(
             head, else a drafter that is known for it, else none.
         model: What it drafts for.
         stored: Widths of the model's weights.
-        draft_tokens: Most drafts to tabulate.
 
     Raises:
         InputError: There is no such drafter, or it drafts for another vocabulary.
@@ -41,7 +38,7 @@ def drafting(
     curves = [curve for one in own for curve in one.curves]
     thinking = sorted(curves, key=lambda curve: curve.thinking is not True)
     others = tuple(curve for one in known for curve in one.curves)
-    return Drafting(found, tuple(thinking), others, draft_tokens)
+    return Drafting(found, tuple(thinking), others)
 
 
 def _is(known: KnownDrafter, model: DraftModel) -> bool:

@@ -88,7 +88,7 @@ def draft_time(asked: Asked, drafting: Drafting, tables: Silicon) -> DraftTime:
         asked,
         model=_as_model(drafter, asked.model),
         split=drafter.split(asked.split),
-        weights=formats(drafter.stored)["prediction"] if drafter.head else asked.weights,
+        weights=_precision(drafter, asked),
         experts=None,
         routing=None,
     )
@@ -132,6 +132,13 @@ def kind_of(drafter: DraftModel) -> Literal["autoregressive", "parallel"]:
     """How it drafts."""
     head = drafter.head
     return "parallel" if head is not None and head.kind in PARALLEL else "autoregressive"
+
+
+def _precision(drafter: DraftModel, asked: Asked) -> str:
+    """Of its matrices: blocks of FP8 where the target's are such."""
+    part = "prediction" if drafter.head is not None else "dense"
+    found: str = formats(drafter.stored)[part]
+    return asked.weights if found == "fp8" and asked.weights == "fp8_block" else found
 
 
 def _as_model(drafter: DraftModel, target: Architecture) -> Architecture:

@@ -66,8 +66,7 @@ def composed_profile(wanted: Wanted, tables: Silicon) -> ComposedProfile:
             f"{asked.model.name}: weights do not fit: {held.weights_bytes / 1e9:.1f} GB on each of "
             f"{asked.split.gpus} x {asked.gpu}, which have {held.usable_bytes / 1e9:.1f} GB"
         )
-    drafts = 0 if wanted.drafting is None else wanted.drafting.draft_tokens
-    grid = grid_of(found.middle, held.capacity_tokens, drafts, coarse=wanted.coarse)
+    grid = grid_of(found.middle, held.capacity_tokens, wanted.draft_tokens, coarse=wanted.coarse)
     drafter, refused = _drafter(wanted, tables, grid)
     tabulated = Tabulated(found, grid, asked.gpu, wanted.gpu.tdp_w, wanted.versions).tables()
     counted = count_parameters(asked.model)
@@ -120,7 +119,8 @@ def layout_name(split: Split) -> str:
 def name_of(asked: Asked) -> str:
     """What the profile is called, as its file."""
     precision = asked.experts or asked.weights
-    return f"{asked.model.name}-{precision.replace('_', '-')}-{layout_name(asked.split)}-{asked.engine}"
+    parts = (asked.model.name, precision.replace("_", "-"), layout_name(asked.split), asked.engine)
+    return "-".join(parts)
 
 
 def _deployment(wanted: Wanted, max_batch: int) -> Deployment:
@@ -166,7 +166,7 @@ def _drafter(wanted: Wanted, tables: Silicon, grid: Grid) -> tuple[Drafter | Non
     model, split = drafting.model, wanted.asked.split
     try:
         time = draft_time(wanted.asked, drafting, tables)
-        table = draft_table(time, grid.drafting_batches, drafting.draft_tokens, wanted.versions)
+        table = draft_table(time, grid.drafting_batches, wanted.draft_tokens, wanted.versions)
     except (InputError, Refused, ValueError) as error:
         return None, f"{model.name} cannot be composed: {error}"
     own = model.split(split)

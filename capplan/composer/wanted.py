@@ -21,8 +21,6 @@ class Drafting:
     """Published for this drafter and model, with thinking first."""
     others: tuple[AcceptanceCurve, ...]
     """Published for others: what is assumed where there is none of its own."""
-    draft_tokens: int = MOST_DRAFTS
-    """Most drafts that are tabulated."""
 
 
 @dataclass(frozen=True)
@@ -37,5 +35,7 @@ class Wanted:
     date: dt.date
     versions: dict[str, str]
     """Of what the tables were read from."""
+    draft_tokens: int = MOST_DRAFTS
+    """Most drafts whose verification is tabulated, with a drafter or without."""
     coarse: bool = False
     """Powers of two and three contexts alone, for a small file."""

@@ -15,8 +15,8 @@ def report(found: Composition) -> Report:
     return Report(
         title=f"{profile.model.name} on {deployment.gpus_per_replica} x {deployment.gpu}, composed",
         subtitle=(
-            f"{deployment.parallelism}, {deployment.engine} {deployment.version}, weights "
-            f"{deployment.weight_precision}, cache {deployment.kv_precision}",
+            f"{deployment.parallelism}, {deployment.engine} {deployment.version}",
+            f"weights: {deployment.weight_precision}; cache: {deployment.kv_precision}",
             "NOT MEASURED: a sum of operator times that NVIDIA published.",
         ),
         tables=(_memory(found), *_steps(found)),
