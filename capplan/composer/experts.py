@@ -31,14 +31,17 @@ DTYPES: Final = {
     "mxfp4": ("w4a8_mxfp4_mxfp8", "w4a16_mxfp4"),
 }
 """Precisions of experts by the tables' names, the one preferred first."""
-ACROSS_OVER_EVEN: Final = 1.9
 WITHIN: Final = 0.33
+"""Overlap of tokens of one sequence (Cohere's mean over three lags, 128 experts)."""
+OPERATORS: Final = 8
+"""Operators that the host launches for a layer's routed experts: choice, sorting, quantising and
+two products with what lies between and after them."""
 ASSUMED: Final = Caveat(
     about="routing",
     text=(
-        "How alike tokens choose experts was assumed: tokens of one sequence share 33 % of them, "
-        "those of different sequences 1.9 times what chance alone makes them share "
-        "(Cohere, 128 experts). Measure it, or give the model's own."
+        "How alike tokens choose experts was assumed: those of one sequence share 33 % of their "
+        "experts (Cohere, 128 experts), those of different sequences no more than by chance. Real "
+        "overlap differs from model to model; give it where it was measured."
     ),
 )
 
@@ -83,15 +86,13 @@ def routed_experts(asked: Asked, tables: Silicon, shape: Moe, count: int) -> Ter
     curve = _balanced(tables, asked.model.hidden_size, shape, asked.split.slices,
                       asked.split.expert, precision)  # fmt: skip
     layer = RoutedExperts(curve, asked.routing or assumed_routing(shape))
-    return Term("sparse", "routed experts", count, layer.at, (curve.source,))
+    return Term("sparse", "routed experts", count, layer.at, (curve.source,), operators=OPERATORS)
 
 
 def assumed_routing(shape: Moe) -> Routing:
-    """The default overlaps, as far as a model with so few experts can have them."""
-    density = shape.experts_per_token / shape.experts
-    across = min(ACROSS_OVER_EVEN * density, (1 + density) / 2)
-    within = max(WITHIN, across)
-    return Routing(shape.experts, shape.experts_per_token, across=across, within=within)
+    """The default: independent sequences, alike tokens within one."""
+    across = shape.experts_per_token / shape.experts
+    return Routing(shape.experts, shape.experts_per_token, across, max(WITHIN, across))
 
 
 @lru_cache(maxsize=64)
