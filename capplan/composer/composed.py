@@ -11,7 +11,6 @@ from capplan.physics.load import Load
 from capplan.physics.surface import Array
 from capplan.records.caveat import Caveat, Source
 
-
 LAUNCH_S: Final = 60e-6
 """Host time of an operator, assumed: vLLM's products of fp8 in blocks were timed waiting for the
 host, and none took less on Hopper."""

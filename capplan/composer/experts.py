@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
+from scipy.special import ndtr
 
 from capplan.composer.asked import Asked
 from capplan.composer.refusals import Refused
@@ -48,15 +49,18 @@ ASSUMED: Final = Caveat(
 
 @dataclass(frozen=True)
 class RoutedExperts:
-    """One layer's routed experts on one GPU."""
+    """One layer's routed experts on the GPU with most of them to read."""
 
     balanced: Curve
     """By tokens of the whole step."""
     routing: Routing
+    groups: int
+    """Groups of GPUs that experts are dealt out to."""
 
     def at(self, load: Load) -> Array:
-        """Time of one layer [s], shape of the load."""
+        """Time of one layer [s], shape of the load; NaN beyond the table."""
         touched = distinct_experts(self.routing, load.batch, load.query_tokens, load.prefill_tokens)
+        touched = self.groups * most_loaded(touched, self.routing.experts, self.groups)
         per_token, tokens = self.routing.experts_per_token, np.maximum(load.tokens, 1)
         all_touched = self.routing.experts / per_token
         last = self.balanced.sizes[-1]
@@ -68,6 +72,31 @@ class RoutedExperts:
             - self.balanced.at(min(all_touched, last))
         )
         return np.where(tokens > last, np.nan, time_s)
+
+
+def most_loaded(touched: Array, experts: int, groups: int) -> Array:
+    """Distinct experts of the group with most of them, which all others wait for.
+
+    Args:
+        touched: Distinct experts of the step.
+        experts: Of a layer.
+        groups: Groups that experts are dealt out to evenly.
+
+    Returns:
+        Expected maximum, as of independent normal counts whose spread is that of drawing
+        `touched` of all experts without regard to groups. Shape of `touched`.
+    """
+    mean = touched / groups
+    spread = np.sqrt(np.maximum(0.0, mean * (1 - touched / experts) * (1 - 1 / groups)))
+    return np.asarray(np.minimum(mean + _highest_of(groups) * spread, experts / groups))
+
+
+@lru_cache(maxsize=16)
+def _highest_of(count: int) -> float:
+    """Expected maximum of as many standard normal numbers."""
+    at = np.linspace(-8.0, 8.0, 4001)
+    below = ndtr(at) ** count
+    return float(np.trapezoid(np.where(at > 0, 1 - below, -below), at))
 
 
 def routed_experts(asked: Asked, tables: Silicon, shape: Moe, count: int) -> Term:
@@ -85,7 +114,7 @@ def routed_experts(asked: Asked, tables: Silicon, shape: Moe, count: int) -> Ter
     precision = asked.experts or asked.weights
     curve = _balanced(tables, asked.model.hidden_size, shape, asked.split.slices,
                       asked.split.expert, precision)  # fmt: skip
-    layer = RoutedExperts(curve, asked.routing or assumed_routing(shape))
+    layer = RoutedExperts(curve, asked.routing or assumed_routing(shape), asked.split.expert)
     return Term("sparse", "routed experts", count, layer.at, (curve.source,), operators=OPERATORS)
 
 
@@ -96,7 +125,7 @@ def assumed_routing(shape: Moe) -> Routing:
 
 
 @lru_cache(maxsize=64)
-def _balanced(  # noqa: PLR0913, PLR0917 — a table's key
+def _balanced(
     tables: Silicon, hidden: int, shape: Moe, slices: int, expert: int, precision: str
 ) -> Curve:
     wanted = {
