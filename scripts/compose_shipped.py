@@ -17,7 +17,7 @@ PAIRS: Final = (
     ("qwen3-30b-a3b", Choice("h100-sxm:1")),
     ("gpt-oss-120b", Choice("h100-sxm:1")),
     ("llama-3.1-70b", Choice("h100-sxm:4", weights="fp8")),
-    ("mixtral-8x22b", Choice("h100-sxm:8")),
+    ("llama-4-scout", Choice("h100-sxm:4")),
     ("qwen3-235b-a22b", Choice("h200-sxm:4", weights="fp8_block")),
     ("minimax-m2.5", Choice("h200-sxm:4")),
     ("deepseek-v3", Choice("h200-sxm:8")),

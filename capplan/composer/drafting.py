@@ -16,8 +16,10 @@ from capplan.composer import matrices
 from capplan.composer.asked import Asked
 from capplan.composer.compose import composed
 from capplan.composer.composed import Composed
+from capplan.composer.refusals import Refused
 from capplan.composer.tabulate import digits
 from capplan.composer.wanted import Drafting
+from capplan.errors import InputError
 from capplan.physics.draft_model import DraftModel
 from capplan.physics.load import Load, decode_load
 from capplan.physics.operators import Silicon
@@ -93,19 +95,27 @@ def draft_time(asked: Asked, drafting: Drafting, tables: Silicon) -> DraftTime:
         routing=None,
     )
     head = drafter.head
-    fuse = None
-    if head is not None and head.joined_size:
-        shape = (own.model.hidden_size, head.joined_size)
-        fuse, _ = matrices.product(tables, "drafter's joining of hidden states", "bf16", shape)
-    return DraftTime(composed(own, tables), fuse, kind_of(drafter) == "parallel")
+    layers = composed(own, tables)
+    joined = 0 if head is None else head.joined_size
+    fuse = _fuse(tables, own.model.hidden_size, joined) if joined else None
+    return DraftTime(layers, fuse, kind_of(drafter) == "parallel")
+
+
+def _fuse(tables: Silicon, hidden_size: int, joined_size: int) -> Curve:
+    what = "drafter's joining of hidden states"
+    try:
+        return matrices.product(tables, what, "bf16", (hidden_size, joined_size))[0]
+    except Refused as refused:
+        raise InputError([refused.complaint]) from refused
 
 
 def draft_table(
     time: DraftTime, batches: tuple[int, ...], draft_tokens: int, versions: dict[str, str]
 ) -> DraftTable:
-    """Drafting times by batch and draft length."""
+    """Drafting times by batch and draft length; cells outside the operator tables are left out."""
     cells = np.array(list(product(batches, range(1, draft_tokens + 1))))
     times = time.at(*cells.T.astype(float))
+    cells, times = cells[np.isfinite(times)], times[np.isfinite(times)]
     low, high = (times - ROUND_S + overhead for overhead in ROUND_RANGE_S)
     rows = tuple(
         DraftCell(

@@ -9,7 +9,6 @@ from capplan.composer.asked import Asked
 from capplan.composer.band import Band, band
 from capplan.composer.drafting import draft_table, draft_time, kind_of
 from capplan.composer.grid import MAX_BATCHED_TOKENS, Grid, grid_of
-from capplan.composer.refusals import Refused
 from capplan.composer.room import Room, room
 from capplan.composer.tabulate import Tabulated
 from capplan.composer.wanted import Wanted
@@ -166,9 +165,9 @@ def _drafter(wanted: Wanted, tables: Silicon, grid: Grid) -> tuple[Drafter | Non
     model, split = drafting.model, wanted.asked.split
     try:
         time = draft_time(wanted.asked, drafting, tables)
-        table = draft_table(time, grid.drafting_batches, wanted.draft_tokens, wanted.versions)
-    except (InputError, Refused, ValueError) as error:
+    except InputError as error:
         return None, f"{model.name} cannot be composed: {error}"
+    table = draft_table(time, grid.drafting_batches, wanted.draft_tokens, wanted.versions)
     own = model.split(split)
     per_value = {"bf16": 2.0, "fp8": 1.0}[wanted.asked.cache]
     return (
