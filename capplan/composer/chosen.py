@@ -26,6 +26,8 @@ FAMILIES: Final = {
     (6144, 2048, 192, 256): "GlmMoeDsaForCausalLM",
 }
 """Families timed, by hidden size, rank of the query, sizes of a head's keys and values."""
+OPERATORS: Final = 20
+"""Operators of the module: those of latent attention and of the indexer."""
 BORROWED: Final = "skip_indexer"
 """In the names of kernels that run with the choice of an earlier layer."""
 
@@ -73,7 +75,9 @@ def _term(
         return np.asarray(decode_s + np.where(load.prefill_tokens > 0, new_s - paid, 0.0))
 
     sources = decode.said("decode attention", rows), prefill.said("prefill attention", rows)
-    return Term("attention", "attention with projections and indexer", count, at, sources)
+    return Term(
+        "attention", "attention with projections and indexer", count, at, sources, by_context=True
+    )
 
 
 def _module(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capplan.composer.asked import Asked
 from capplan.composer.term import Term
@@ -11,6 +12,7 @@ from capplan.physics.load import Load
 from capplan.physics.surface import Array
 from capplan.records.caveat import Caveat, Source
 
+Places = NDArray[np.intp]
 LAUNCH_S: Final = 60e-6
 """Host time of an operator, assumed: vLLM's products of fp8 in blocks were timed waiting for the
 host, and none took less on Hopper."""
@@ -37,13 +39,15 @@ class Composed:
 
         What a prefill step waits for its host beyond the kernels' time counts as fixed.
         """
-        found: dict[str, Array] = {}
-        for term in self.terms:
-            time_s = term.count * term.at(load)
-            found[term.part] = np.asarray(found.get(term.part, 0.0) + time_s)
+        # Grids repeat batches at many contexts, and few terms care.
+        few, place = without_context(load)
+        cheap, dear = _summed(self.terms, few, False), _summed(self.terms, load, True)
+        found = {part: time_s[place] for part, time_s in cheap.items()}
+        for part, time_s in dear.items():
+            found[part] = found.get(part, 0.0) + time_s
         launching = np.where(load.prefill_tokens > 0, self.launching_s, 0.0)
         waiting = np.maximum(0.0, launching - sum(found.values()))
-        found["fixed"] = np.asarray(found.get("fixed", 0.0) + waiting)
+        found["fixed"] = found.get("fixed", 0.0) + waiting
         return found
 
     @property
@@ -68,3 +72,26 @@ class Composed:
         for term in self.terms:
             found[term.part] = max(found.get(term.part, 0.0), term.error)
         return found
+
+
+def _summed(terms: tuple[Term, ...], load: Load, by_context: bool) -> dict[str, Array]:
+    """Time by part of the terms that do, or do not, depend on the context [s]."""
+    found: dict[str, Array] = {}
+    for term in terms:
+        if term.by_context == by_context:
+            time_s = np.broadcast_to(term.count * term.at(load), load.batch.shape)
+            found[term.part] = found.get(term.part, 0.0) + time_s
+    return found
+
+
+def without_context(load: Load) -> tuple[Load, Places]:
+    """Loads that differ in more than the batch's context, each once, and where each cell's is."""
+    place: Places = np.zeros(load.batch.shape, dtype=np.intp)
+    for column in (load.batch, load.query_tokens, load.prefill_tokens, load.cached_tokens):
+        values, own = np.unique(column, return_inverse=True)
+        place = place * values.size + own.reshape(column.shape)
+    _, first, place = np.unique(place, return_index=True, return_inverse=True)
+    columns = (load.batch, load.query_tokens, load.context_tokens, load.prefill_tokens,
+               load.cached_tokens)  # fmt: skip
+    few = Load(*(column.reshape(-1)[first] for column in columns))
+    return few, place.reshape(load.batch.shape)

@@ -30,8 +30,10 @@ from capplan.records.caveat import Source
 
 TIMED: Final = {"kv_rank": 512, "rope_head_size": 64, "nope_head_size": 128, "value_head_size": 128}
 """The shape that was timed, DeepSeek-V3's; heads are free."""
-TIMED_MODULE: Final = {"query_rank": 1536}
-TIMED_HIDDEN: Final = 7168
+TIMED_MODULE: Final = (7168, 1536)
+"""Hidden size and rank of the query of the module with its projections."""
+OPERATORS: Final = 12
+"""Operators of the module: kernel, five projections, two absorbed products, norms and the like."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,10 @@ class LatentAttention:
         if not self.whole:
             return self._read_s(rows, load.batch, load.context_tokens)
         start = self.decode.axes[2][0]
-        projected = self._read_s(np.asarray(self.heads), load.decode_tokens, start)
+        # More tokens than were timed pass the projections in proportion.
+        more = np.maximum(1, load.decode_tokens / self.decode.axes[1][-1])
+        timed = self.decode.clamped(1, load.decode_tokens, above=True)
+        projected = more * self._read_s(np.asarray(self.heads), timed, start)
         reading = self._read_s(rows, load.batch, load.context_tokens)
         return np.asarray(projected + reading - self._read_s(rows, load.batch, start))
 
@@ -89,13 +94,24 @@ def latent_terms(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Itera
         if (found := getattr(shape, name)) != timed:
             rule = f"latent attention was timed with a {name} of {timed} alone"
             raise Refused("model", rule, str(found))
-    whole = _module(asked, tables, shape)
-    if whole is not None:
-        yield Term("attention", "attention with projections", count, whole.at, whole.sources)
+    cache = ("kv_cache_dtype", CACHES.get(asked.cache))
+    kernel = _tabled(tables, ("generation_mla", "context_mla"), shape.heads, (cache,))
+    if kernel is not None:
+        yield Term("attention", "attention", count, kernel.at, kernel.sources, by_context=True)
+        yield from _projections(asked, tables, shape, count)
         return
-    kernel = _kernel(tables, shape.heads, asked.cache)
-    yield Term("attention", "attention", count, kernel.at, kernel.sources)
-    yield from _projections(asked, tables, shape, count)
+    whole = None
+    if (asked.model.hidden_size, shape.query_rank) == TIMED_MODULE and asked.weights != "nvfp4":
+        operators = "mla_generation_module", "mla_context_module"
+        wanted = cache, ("gemm_type", DTYPES.get(asked.weights))
+        whole = _tabled(tables, operators, shape.heads, wanted)
+    if whole is None:
+        rule = "latent attention has no table of this cache, or of these heads on a GPU"
+        raise Refused("model", rule, f"{asked.cache}, {shape.heads} heads")
+    what = "attention with projections"
+    yield Term(
+        "attention", what, count, whole.at, whole.sources, by_context=True, operators=OPERATORS
+    )
 
 
 def _projections(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Iterator[Term]:
@@ -152,30 +168,6 @@ def _expanded(tables: Silicon, shape: Mla, precision: str, count: int) -> Term:
         return np.where(expanded > 0, time_s, 0.0)
 
     return Term("attention", what, count, at, (curve.source,), error)
-
-
-def _module(asked: Asked, tables: Silicon, shape: Mla) -> LatentAttention | None:
-    if asked.weights == "nvfp4":  # timed with all projections in four bits, as no checkpoint is
-        return None
-    if asked.model.hidden_size != TIMED_HIDDEN or shape.query_rank != TIMED_MODULE["query_rank"]:
-        return None
-    wanted = {"gemm_type": DTYPES.get(asked.weights), "kv_cache_dtype": CACHES.get(asked.cache)}
-    return _read(tables, ("mla_generation_module", "mla_context_module"), shape.heads, wanted)
-
-
-def _kernel(tables: Silicon, heads: int, cache: str) -> LatentAttention:
-    wanted = {"kv_cache_dtype": CACHES.get(cache)}
-    found = _read(tables, ("generation_mla", "context_mla"), heads, wanted)
-    if found is None:
-        rule = "latent attention has no table of this cache, or of these heads on a GPU"
-        raise Refused("model", rule, f"{cache}, {heads} heads")
-    return found
-
-
-def _read(
-    tables: Silicon, operators: tuple[str, str], heads: int, wanted: dict[str, str | None]
-) -> LatentAttention | None:
-    return _tabled(tables, operators, heads, tuple(wanted.items()))
 
 
 @lru_cache(maxsize=32)

@@ -90,7 +90,7 @@ def _grouped(asked: Asked, tables: Silicon, shape: Gqa, count: int) -> Iterator[
         tables, "attention", "q, k and v projections", asked.weights, (inputs, hidden), count
     )
     kernel = grouped_attention(tables, shape, asked.cache)
-    yield Term("attention", "attention", count, kernel.at, kernel.sources)
+    yield Term("attention", "attention", count, kernel.at, kernel.sources, by_context=True)
     yield matrix(tables, "attention", "output projection", asked.weights, (hidden, query), count)
     fused = 1 + (shape.head_norm or shape.whole_norm) + shape.output_gate
     yield small(tables, "positions and the cache's entry", query + keys, fused * count)

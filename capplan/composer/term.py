@@ -35,5 +35,7 @@ class Term:
     sources: tuple[Source, ...]
     error: float = 0.0
     """Relative error of reading the table between its rows, as measured on rows left out."""
+    by_context: bool = False
+    """Whether the context of the batch changes its time."""
     operators: int = 1
     """Operators that the host launches for one run, where it does not replay a graph."""
