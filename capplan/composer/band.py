@@ -9,7 +9,7 @@ from capplan.composer.asked import Asked
 from capplan.composer.compose import composed
 from capplan.composer.composed import Composed
 from capplan.composer.experts import WITHIN
-from capplan.composer.reading import times_s
+from capplan.composer.reading import parts_s, times_s, waiting_s
 from capplan.physics.experts import Routing, independent_routing
 from capplan.physics.load import Load
 from capplan.physics.operators import Silicon
@@ -21,9 +21,10 @@ LONGER: Final = 0.30
 """Around a sum of kernel times; lopsided because gaps between kernels and waiting are missing."""
 ACROSS_OVER_CHANCE: Final = 1.9
 NOTE: Final = (
-    f"low_s is {SHORTER:.0%} below the sum of kernel times and high_s {LONGER:.0%} above it, since "
-    "gaps between kernels and waiting for other GPUs are missing; both are assumed. Joined in "
-    "quadrature: the error of reading tables between their rows"
+    f"low_s is {SHORTER:.0%} below the sum of kernel times and leaves out what a step with a "
+    f"prefill chunk waits for its host; high_s is {LONGER:.0%} above it, since gaps between "
+    "kernels and waiting for other GPUs are missing. Both are assumed. Joined in quadrature: the "
+    "error of reading tables between their rows"
 )
 
 
@@ -39,13 +40,15 @@ class Band:
 
     def at(self, load: Load) -> tuple[Array, Array, Array]:
         """Time, its lower and its upper end [s], shape of the load; NaN outside the tables."""
-        time_s = times_s(self.middle, load)
-        reading = self._reading(load, time_s)
+        parts = parts_s(self.middle, load)
+        time_s = np.asarray(sum(parts.values()))
+        reading = self._reading(parts) / time_s
         most, least = (
             time_s if one is None else times_s(one, load) for one in (self.independent, self.alike)
         )
         excess, saved = np.maximum(0, most / time_s - 1), np.maximum(0, 1 - least / time_s)
-        low = time_s * (1 - np.hypot(np.hypot(SHORTER, reading), saved))
+        shorter = np.hypot(np.hypot(SHORTER, reading), saved)
+        low = (time_s - waiting_s(parts)) * (1 - shorter)
         return time_s, low, time_s * (1 + np.hypot(np.hypot(LONGER, reading), excess))
 
     @property
@@ -58,14 +61,11 @@ class Band:
             "for low_s what is saved where those of different sequences choose alike."
         )
 
-    def _reading(self, load: Load, time_s: Array) -> Array:
-        """Part of the step by which reading tables between their rows may be off."""
+    def _reading(self, parts: dict[str, Array]) -> Array:
+        """Time by which reading tables between their rows may be off [s]."""
         errors = {part: error for part, error in self.middle.term_error.items() if error}
-        if not errors or np.isnan(time_s).any():
-            return np.full(time_s.shape, max(errors.values(), default=0.0))
-        parts = self.middle.parts_s(load)
-        squares = sum((np.square(errors[part] * parts[part]) for part in errors), np.zeros(()))
-        return np.asarray(np.sqrt(squares) / time_s)
+        squares = (np.square(error * parts[part]) for part, error in errors.items())
+        return np.asarray(np.sqrt(sum(squares, np.zeros(()))))
 
 
 def band(asked: Asked, tables: Silicon) -> Band:

@@ -5,7 +5,7 @@ from typing import Final
 
 from capplan.composer import acceptance, power
 from capplan.composer.band import experts_of
-from capplan.composer.composed import Composed
+from capplan.composer.composed import LAUNCH_S, Composed
 from capplan.composer.drafting import CAVEATS as DRAFTING
 from capplan.composer.experts import ASSUMED
 from capplan.composer.wanted import Wanted
@@ -40,6 +40,13 @@ def _all(
     yield from composed.caveats
     if asked.routing is None and experts_of(asked.model) is not None:
         yield ASSUMED
+    if composed.launching_s:
+        yield Caveat(
+            about="prefill",
+            text="Steps with a prefill chunk are taken to last at least "
+            f"{composed.launching_s:.3f} s, in which the host launches their operators one by one, "
+            f"{1e6 * LAUNCH_S:.0f} us each: assumed, and left out of the lower ends.",
+        )
     yield power.caveat(asked.gpu, wanted.gpu.tdp_w)
     yield Caveat(about="tail", text=TAIL_NOTE)
     yield Caveat(
