@@ -1,10 +1,13 @@
 """Kernels that read a cache, as surfaces over sequences and cached tokens."""
 
+from typing import Final
+
 import numpy as np
 
 from capplan.physics.operators import Table
 from capplan.physics.roofline import Curve
 from capplan.physics.surface import Array, Surface
+from capplan.records.caveat import Caveat
 
 
 def cache_surface(table: Table) -> Surface:
@@ -44,6 +47,15 @@ def filled(times: Array, along: Array) -> Array:
         inside = np.interp(along, along[known], row[known])
         row[:] = np.where(np.isfinite(row), row, inside + max(slope, 0.0) * beyond)
     return times
+
+
+CORNER: Final = Caveat(
+    about="attention",
+    text=(
+        "Tables of attention end near a million cached tokens; beyond, time is drawn out along "
+        "their last slope, straight in sequences times tokens."
+    ),
+)
 
 
 def pair_s(chunk: Curve, window: int | None = None) -> float:

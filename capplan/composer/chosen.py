@@ -6,7 +6,7 @@ those of a sequence of its own: a verification is read off the table at batch ×
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,12 +20,22 @@ from capplan.physics.load import Load
 from capplan.physics.operators import Silicon, Table
 from capplan.physics.surface import Array
 from capplan.records.architecture import Mla
+from capplan.records.caveat import Caveat
 
 FAMILIES: Final = {
     (7168, 1536, 128, 128): "DeepseekV32ForCausalLM",
     (6144, 2048, 192, 256): "GlmMoeDsaForCausalLM",
 }
 """Families timed, by hidden size, rank of the query, sizes of a head's keys and values."""
+OPERATORS: Final = 20
+"""Operators of the module: those of latent attention and of the indexer."""
+EACH: Final = Caveat(
+    about="attention",
+    text=(
+        "Verification with attention that chooses what it reads was not timed: every drafted token "
+        "is taken to read as much as a sequence of its own, which is the most it can."
+    ),
+)
 OPERATORS: Final = 20
 """Operators of the module: those of latent attention and of the indexer."""
 BORROWED: Final = "skip_indexer"
@@ -53,9 +63,7 @@ def chosen_terms(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Itera
 
 
 @lru_cache(maxsize=32)
-def _term(
-    tables: Silicon, wanted: tuple[tuple[str, object], ...], borrowed: bool, count: int
-) -> Term:
+def _term(tables: Silicon, wanted: tuple[tuple[str, Any], ...], borrowed: bool, count: int) -> Term:
     rows = ", ".join(f"{name}={value}" for name, value in wanted)
     decode = _module(tables, "dsa_generation_module", borrowed, wanted)
     prefill = _module(tables, "dsa_context_module", borrowed, (*wanted, ("batch_size", 1)))
@@ -76,12 +84,19 @@ def _term(
 
     sources = decode.said("decode attention", rows), prefill.said("prefill attention", rows)
     return Term(
-        "attention", "attention with projections and indexer", count, at, sources, by_context=True
+        "attention",
+        "attention with projections and indexer",
+        count,
+        at,
+        sources,
+        caveats=(EACH,),
+        by_context=True,
+        operators=OPERATORS,
     )
 
 
 def _module(
-    tables: Silicon, operator: str, borrowed: bool, wanted: tuple[tuple[str, object], ...]
+    tables: Silicon, operator: str, borrowed: bool, wanted: tuple[tuple[str, Any], ...]
 ) -> Table | None:
     found = tables.find(operator, **dict(wanted))
     if found is None:

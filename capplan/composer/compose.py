@@ -44,7 +44,7 @@ def composed(asked: Asked, tables: Silicon) -> Composed:
     terms += _kept(_head(asked, tables), complaints)
     if complaints:
         raise InputError(tuple(dict.fromkeys(complaints)))
-    return Composed(asked, tuple(terms), ())
+    return Composed(asked, tuple(terms))
 
 
 def _head(asked: Asked, tables: Silicon) -> Iterator[Term]:
@@ -60,10 +60,9 @@ def _head(asked: Asked, tables: Silicon) -> Iterator[Term]:
 
 def _kept(terms: Iterator[Term], complaints: list[Complaint]) -> list[Term]:
     """The terms, or as many as come before a refusal, which joins the complaints."""
-    found = []
+    found: list[Term] = []
     try:
-        for term in terms:
-            found.append(term)
+        found.extend(terms)
     except Refused as refused:
         complaints.append(refused.complaint)
     return found

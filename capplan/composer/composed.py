@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.composer.asked import Asked
+from capplan.composer.flaws import falls
 from capplan.composer.term import Term
 from capplan.physics.load import Load
 from capplan.physics.surface import Array
@@ -28,7 +29,6 @@ class Composed:
 
     asked: Asked
     terms: tuple[Term, ...]
-    caveats: tuple[Caveat, ...]
 
     def step_s(self, load: Load) -> Array:
         """Time of a step [s], shape of the load; NaN outside the tables."""
@@ -64,6 +64,12 @@ class Composed:
         """Where the terms come from, each once."""
         named = (source for term in self.terms for source in term.sources)
         return tuple({source.model_dump_json(): source for source in named}.values())
+
+    @property
+    def caveats(self) -> tuple[Caveat, ...]:
+        """What to mind, each once: assumptions of the terms, then flaws of their tables."""
+        said = [caveat for term in self.terms for caveat in term.caveats]
+        return tuple(dict.fromkeys([*said, *falls(self.terms)]))
 
     @property
     def term_error(self) -> dict[str, float]:

@@ -6,7 +6,7 @@ verification costs the same until arithmetic binds, whose rate is read off prefi
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def grouped_attention(tables: Silicon, shape: Gqa, cache: str) -> GroupedAttenti
         raise Refused("model", "attention with values unlike its keys has no table", "gqa")
     if shape.indexer is not None or shape.read_tokens is not None:
         raise Refused("model", "grouped attention that chooses what it reads is not composed")
-    wanted = {
+    wanted: dict[str, Any] = {
         "num_heads": shape.heads,
         "num_key_value_heads": shape.kv_heads,
         "head_dim": shape.head_size,

@@ -10,12 +10,12 @@ the projections are read from the tables of matrices and of batched products.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from capplan.composer.asked import Asked
-from capplan.composer.cached import chunk_s, pair_s, rows_surface
+from capplan.composer.cached import CORNER, chunk_s, pair_s, rows_surface
 from capplan.composer.grouped import CACHES
 from capplan.composer.matrices import DTYPES, matrix, product
 from capplan.composer.refusals import Refused
@@ -26,12 +26,19 @@ from capplan.physics.operators import Silicon
 from capplan.physics.roofline import Curve
 from capplan.physics.surface import Array, Surface
 from capplan.records.architecture import Mla
-from capplan.records.caveat import Source
+from capplan.records.caveat import Caveat, Source
 
 TIMED: Final = {"kv_rank": 512, "rope_head_size": 64, "nope_head_size": 128, "value_head_size": 128}
 """The shape that was timed, DeepSeek-V3's; heads are free."""
 TIMED_MODULE: Final = (7168, 1536)
 """Hidden size and rank of the query of the module with its projections."""
+KEPT: Final = Caveat(
+    about="weights",
+    text=(
+        "What makes queries, latents and the state of linear attention is taken to stay in 16 bits "
+        "in four-bit checkpoints, as ModelOpt's list their exclusions."
+    ),
+)
 OPERATORS: Final = 12
 """Operators of the module: kernel, five projections, two absorbed products, norms and the like."""
 
@@ -97,7 +104,15 @@ def latent_terms(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Itera
     cache = ("kv_cache_dtype", CACHES.get(asked.cache))
     kernel = _tabled(tables, ("generation_mla", "context_mla"), shape.heads, (cache,))
     if kernel is not None:
-        yield Term("attention", "attention", count, kernel.at, kernel.sources, by_context=True)
+        yield Term(
+            "attention",
+            "attention",
+            count,
+            kernel.at,
+            kernel.sources,
+            caveats=(CORNER,) if asked.weights != "nvfp4" else (CORNER, KEPT),
+            by_context=True,
+        )
         yield from _projections(asked, tables, shape, count)
         return
     whole = None
@@ -110,7 +125,14 @@ def latent_terms(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Itera
         raise Refused("model", rule, f"{asked.cache}, {shape.heads} heads")
     what = "attention with projections"
     yield Term(
-        "attention", what, count, whole.at, whole.sources, by_context=True, operators=OPERATORS
+        "attention",
+        what,
+        count,
+        whole.at,
+        whole.sources,
+        caveats=(CORNER,),
+        by_context=True,
+        operators=OPERATORS,
     )
 
 
@@ -175,7 +197,7 @@ def _tabled(
     tables: Silicon,
     operators: tuple[str, str],
     heads: int,
-    wanted: tuple[tuple[str, str | None], ...],
+    wanted: tuple[tuple[str, Any], ...],
 ) -> LatentAttention | None:
     decode = tables.find(operators[0], **dict(wanted))
     prefill = tables.find(operators[1], num_heads=heads, batch_size=1, **dict(wanted))

@@ -7,6 +7,7 @@ from math import ceil
 import numpy as np
 
 from capplan.composer.asked import Asked
+from capplan.composer.cached import CORNER
 from capplan.composer.chosen import chosen_terms
 from capplan.composer.experts import routed_experts
 from capplan.composer.grouped import grouped_attention
@@ -14,6 +15,7 @@ from capplan.composer.latent import latent_terms
 from capplan.composer.matrices import matrix
 from capplan.composer.recurrent import recurrent_terms
 from capplan.composer.refusals import Refused
+from capplan.composer.shared import shared_terms
 from capplan.composer.small import small
 from capplan.composer.sums import all_reduce, exchange
 from capplan.composer.term import Term
@@ -90,7 +92,15 @@ def _grouped(asked: Asked, tables: Silicon, shape: Gqa, count: int) -> Iterator[
         tables, "attention", "q, k and v projections", asked.weights, (inputs, hidden), count
     )
     kernel = grouped_attention(tables, shape, asked.cache)
-    yield Term("attention", "attention", count, kernel.at, kernel.sources, by_context=True)
+    yield Term(
+        "attention",
+        "attention",
+        count,
+        kernel.at,
+        kernel.sources,
+        caveats=(CORNER,),
+        by_context=True,
+    )
     yield matrix(tables, "attention", "output projection", asked.weights, (hidden, query), count)
     fused = 1 + (shape.head_norm or shape.whole_norm) + shape.output_gate
     yield small(tables, "positions and the cache's entry", query + keys, fused * count)
@@ -120,11 +130,7 @@ def _sparse(asked: Asked, tables: Silicon, whole: Moe, share: Moe, count: int) -
     # Routers are kept in 16 bits, and every GPU chooses among all experts.
     yield matrix(tables, "sparse", "router", "bf16", (whole.experts, hidden), count)
     if share.shared_width:
-        width = share.shared_width
-        into = width * (1 + share.gated)
-        yield matrix(tables, "shared", "shared expert", asked.weights, (into, hidden), count)
-        yield matrix(tables, "shared", "shared expert", asked.weights, (hidden, width), count)
-        yield small(tables, "shared expert's activation", into, count)
+        yield from shared_terms(asked, tables, share, count)
     yield small(tables, "choice of experts", whole.experts, count)
 
 

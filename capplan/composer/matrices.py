@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 
 from capplan.composer.refusals import Refused
+from capplan.composer.small import quantising
 from capplan.composer.term import Part, Term
 from capplan.physics.load import Load
 from capplan.physics.operators import Silicon
@@ -28,6 +29,12 @@ from capplan.records.caveat import Source
 
 DTYPES: Final = {"bf16": "bfloat16", "fp8": "fp8", "fp8_block": "fp8_block", "nvfp4": "nvfp4"}
 """Precisions of matrices by the table's names."""
+
+
+BYTES: Final = {"bf16": 2.0, "fp8": 1.0, "fp8_block": 1.0, "nvfp4": 0.5625}
+"""A number with its scales."""
+BLOCK: Final = 128
+"""Numbers along each side of a block that shares a scale (DeepSeek-V3's format)."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,14 @@ def matrix(
         Refused: There is no table of the precision, or it does not hold such widths.
     """
     curve, error = product(tables, what, precision, shape)
-    return Term(part, what, count, lambda load: _at(curve, load), (curve.source,), error)
+    narrowed = quantising(tables, precision, shape[1])
+    if narrowed is None:
+        return Term(part, what, count, lambda load: _at(curve, load), (curve.source,), error)
+
+    def at(load: Load) -> Array:
+        return np.asarray(_at(curve, load) + narrowed.at(load))
+
+    return Term(part, what, count, at, (curve.source, narrowed.source), error)
 
 
 def product(
@@ -73,6 +87,9 @@ def product(
     """
     grid = _grid(tables, precision)
     outputs, inputs = shape
+    if precision == "fp8_block" and min(shape) < BLOCK:
+        rule = f"{what} of {outputs} × {inputs} on a GPU do not hold a block of {BLOCK} numbers"
+        raise Refused("split", rule, precision)
     pieces = ceil(outputs / grid.widths[-1]) * ceil(inputs / grid.depths[-1])
     n = max(outputs / ceil(outputs / grid.widths[-1]), grid.widths[0])
     k = max(inputs / ceil(inputs / grid.depths[-1]), grid.depths[0])

@@ -8,7 +8,7 @@ NVIDIA timed both on a Kimi-K3 layer, and at 64 and more sequences the ratio hol
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,7 +23,15 @@ from capplan.physics.operators import Silicon, Table
 from capplan.physics.roofline import Curve
 from capplan.physics.surface import Array
 from capplan.records.architecture import DeltaNet
+from capplan.records.caveat import Caveat
 
+VERIFIED: Final = Caveat(
+    about="linear attention",
+    text=(
+        "Verification is taken to write the state after each of its tokens, (1 + q) / 2 times the "
+        "traffic of decode; fused kernels of some engines differ."
+    ),
+)
 CONVOLUTION: Final = "causal_conv1d"
 """How the names of the convolution's kernels begin; all others work on the state."""
 
@@ -69,14 +77,14 @@ def recurrent_terms(asked: Asked, tables: Silicon, shape: DeltaNet, count: int) 
     yield product("decay and strength", "bf16", 2 * shape.value_heads, hidden)
     for what, kernel in _kernels(tables, shape):
         sources = (kernel.decode.source, kernel.prefill.source)
-        yield Term("attention", what, count, kernel.at, sources)
+        yield Term("attention", what, count, kernel.at, sources, caveats=(VERIFIED,))
     yield small(tables, "gated norm", value, count)
     yield product("output projection", wide, hidden, value)
 
 
 @lru_cache(maxsize=32)
 def _kernels(tables: Silicon, shape: DeltaNet) -> tuple[tuple[str, StateKernel], ...]:
-    wanted = {
+    wanted: dict[str, Any] = {
         "num_k_heads": shape.key_heads,
         "num_v_heads": shape.value_heads,
         "head_k_dim": shape.key_head_size,

@@ -6,7 +6,7 @@ from typing import Literal
 
 from capplan.physics.load import Load
 from capplan.physics.surface import Array
-from capplan.records.caveat import Source
+from capplan.records.caveat import Caveat, Source
 
 Part = Literal[
     "attention",
@@ -35,6 +35,7 @@ class Term:
     sources: tuple[Source, ...]
     error: float = 0.0
     """Relative error of reading the table between its rows, as measured on rows left out."""
+    caveats: tuple[Caveat, ...] = ()
     by_context: bool = False
     """Whether the context of the batch changes its time."""
     operators: int = 1

@@ -39,7 +39,7 @@ class Table:
         """Distinct values of a column, rising."""
         return list(np.unique(self.columns[name]).tolist())
 
-    def where(self, **wanted: object) -> "Table":
+    def where(self, **wanted: Any) -> "Table":
         """Rows that hold these values; a column that the table lacks holds none of them."""
         kept = np.ones(len(self), dtype=bool)
         for name, value in wanted.items():
@@ -120,7 +120,7 @@ class Silicon:
     read: Callable[[str, str], tuple[Table, ...]]
     """(engine or library, operator) -> its tables, the newest version first; () where none is."""
 
-    def find(self, operator: str, *, engine: str = "", **wanted: object) -> Table | None:
+    def find(self, operator: str, *, engine: str = "", **wanted: Any) -> Table | None:
         """Rows of the newest version that holds any such row; None where no version does.
 
         Args:
@@ -133,7 +133,7 @@ class Silicon:
                 return found
         return None
 
-    def any_engine(self, operator: str, **wanted: object) -> Table | None:
+    def any_engine(self, operator: str, **wanted: Any) -> Table | None:
         """Rows of all engines, each engine's newest; for kernels of libraries that all may call."""
         found = [self.find(operator, engine=engine, **wanted) for engine in self.engines]
         tables = [table for table in found if table is not None]
