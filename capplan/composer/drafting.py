@@ -16,6 +16,7 @@ from capplan.composer import matrices
 from capplan.composer.asked import Asked
 from capplan.composer.compose import composed
 from capplan.composer.composed import Composed
+from capplan.composer.reading import curve_s, parts_s
 from capplan.composer.refusals import Refused
 from capplan.composer.tabulate import digits
 from capplan.composer.wanted import Drafting
@@ -57,13 +58,19 @@ class DraftTime:
     fuse: Curve | None
     """Joins hidden states of the target, once a round, over the tokens verified."""
     parallel: bool
+    copies: int
+    """Copies of the target's attention, each with sequences of its own."""
 
     def at(self, batch: Array, draft_tokens: Array) -> Array:
-        """Time of one round's drafting [s], overhead of the round included."""
+        """Time of one round's drafting [s], overhead included; NaN outside the tables."""
         context = CONTEXT_TOKENS
+        # A drafter that stands whole beside each copy sees that copy's sequences alone.
+        share = self.copies / self.layers.asked.split.copies
+        verified_tokens = batch * (draft_tokens + 1) / self.copies
+        fused_s = 0.0 if self.fuse is None else curve_s(self.fuse, np.maximum(1, verified_tokens))
+        batch = np.maximum(1, batch / share)
         verified = decode_load(batch, context, draft_tokens + 1)
         single = decode_load(batch, context, 1)
-        fused_s = 0.0 if self.fuse is None else self.fuse.at(verified.decode_tokens)
         if self.parallel:
             block = decode_load(batch, context, draft_tokens)
             return np.asarray(ROUND_S + fused_s + self._layers_s(block) + self._head_s(block))
@@ -71,12 +78,12 @@ class DraftTime:
         return np.asarray(ROUND_S + fused_s + self._layers_s(verified) + later_s)
 
     def _layers_s(self, load: Load) -> Array:
-        parts = self.layers.parts_s(load)
+        parts = parts_s(self.layers, load)
         total = sum((parts[part] for part in parts if part not in {"fixed", "head"}), np.zeros(()))
         return np.asarray(total)
 
     def _head_s(self, load: Load) -> Array:
-        return self.layers.parts_s(load)["head"]
+        return parts_s(self.layers, load)["head"]
 
 
 def draft_time(asked: Asked, drafting: Drafting, tables: Silicon) -> DraftTime:
@@ -98,7 +105,7 @@ def draft_time(asked: Asked, drafting: Drafting, tables: Silicon) -> DraftTime:
     layers = composed(own, tables)
     joined = 0 if head is None else head.joined_size
     fuse = _fuse(tables, own.model.hidden_size, joined) if joined else None
-    return DraftTime(layers, fuse, kind_of(drafter) == "parallel")
+    return DraftTime(layers, fuse, kind_of(drafter) == "parallel", asked.split.copies)
 
 
 def _fuse(tables: Silicon, hidden_size: int, joined_size: int) -> Curve:

@@ -11,6 +11,7 @@ from capplan.composer.reading import times_s
 from capplan.physics.load import decode_load
 
 MOST_BATCH: Final = 512
+"""Of one copy of attention."""
 FEWEST_BATCH: Final = 8
 SHORT_CONTEXT: Final = 1024
 """Tokens of a short sequence: memory holds no larger batch than of these."""
@@ -52,7 +53,7 @@ def grid_of(composed: Composed, capacity_tokens: float, draft_tokens: int, *, co
         coarse: Powers of two and three contexts only.
     """
     query_tokens = tuple(range(1, draft_tokens + 2))
-    largest = _largest(capacity_tokens)
+    largest = _largest(capacity_tokens, composed.asked.split.copies)
     edges = () if coarse else cliffs(composed)
     batches = sorted({*doubled(largest), *_beside(edges, query_tokens, largest)})
     most = composed.asked.model.context_limit or CACHED[-1]
@@ -90,7 +91,7 @@ def _beside(edges: tuple[int, ...], query_tokens: tuple[int, ...], largest: int)
     return {batch for one in last for batch in (one, one + 1) if 1 <= batch <= largest}
 
 
-def _largest(capacity_tokens: float) -> int:
+def _largest(capacity_tokens: float, copies: int) -> int:
     """The power of two at or above what memory holds of short sequences, within bounds."""
     held = max(capacity_tokens / SHORT_CONTEXT, 1)
-    return int(min(MOST_BATCH, max(FEWEST_BATCH, 2 ** np.ceil(np.log2(held)))))
+    return int(min(MOST_BATCH * copies, max(FEWEST_BATCH, 2 ** np.ceil(np.log2(held)))))

@@ -186,8 +186,8 @@ def _drafter(wanted: Wanted, tables: Silicon, grid: Grid) -> tuple[Drafter | Non
 
 
 def _described(name: str, own: Split, split: Split) -> str:
-    placed = "whole on every GPU" if own.gpus < split.gpus else f"split over {own.tensor} GPUs"
-    return f"{name}, {placed}"
+    whole = own.gpus < split.gpus or own.tensor == 1
+    return f"{name}, {'whole on every GPU' if whole else f'split over {own.tensor} GPUs'}"
 
 
 def _kv_bytes(one_bytes: float, own: Split, split: Split) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 from capplan.composer.compose import FIXED_S
 from capplan.composer.composed import Composed
 from capplan.physics.load import Load
+from capplan.physics.roofline import Curve
 from capplan.physics.surface import Array
 
 
@@ -25,6 +26,12 @@ def parts_s(composed: Composed, load: Load) -> dict[str, Array]:
         cells = [_one(composed, one) for one in loads]
         names = dict.fromkeys(term.part for term in composed.terms)
         return {name: np.array([cell.get(name, np.nan) for cell in cells]) for name in names}
+
+
+def curve_s(curve: Curve, size: Array) -> Array:
+    """A curve's times [s]; NaN outside its table."""
+    inside = np.clip(size, curve.sizes[0], curve.sizes[-1])
+    return np.where(inside == size, curve.at(inside), np.nan)
 
 
 def waiting_s(parts: dict[str, Array]) -> Array:

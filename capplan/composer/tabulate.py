@@ -50,16 +50,11 @@ class Tabulated:
         """All three tables; cells outside the operator tables are left out."""
         return Tables(self._steps(), self._mixed(), self._prefill())
 
-    @property
-    def kind(self) -> str:
-        """`moe` or `dense`, whose power differs."""
-        return "dense" if self.band.independent is None else "moe"
-
     def _steps(self) -> StepTable:
         grid = self.grid
         cells = np.array(list(product(grid.batches, grid.contexts, grid.query_tokens)))
         load = decode_load(*cells.T)
-        watts = self.tdp_w * power.part_of_tdp(self.gpu, self.kind, load.decode_tokens)
+        watts = self.tdp_w * power.part_of_tdp(self.gpu, self.band.kind, load.decode_tokens)
         touched = self._distinct(load)
         rows = tuple(
             StepCell(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from capplan.composer import Asked, composed
-from capplan.composer.band import LONGER, SHORTER, band
+from capplan.composer.band import ENDS, band
 from capplan.composer.drafting import ROUND_S, draft_time
 from capplan.composer.grid import cliffs, grid_of
 from capplan.composer.power import part_of_tdp
@@ -92,8 +92,9 @@ def test_the_range_holds_independent_routing_and_is_never_narrower_than_assumed(
     independent = replace(qwen(), routing=independent_routing(128, 8))
     alone_s = composed(independent, TABLES).step_s(load)
     assert np.all(alone_s < high_s)
-    assert np.all(low_s <= time_s * (1 - SHORTER))
-    assert np.all(high_s >= time_s * (1 + LONGER))
+    below, above = ENDS["moe"]
+    assert np.all(low_s <= time_s * (1 - below))
+    assert np.all(high_s >= time_s * (1 + above))
 
 
 def test_watts_pass_through_the_published_medians() -> None:
