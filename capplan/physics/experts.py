@@ -33,6 +33,9 @@ class Routing:
     """Overlap of tokens of different sequences."""
     within: float
     """Overlap of tokens of one sequence in one step."""
+    popularity: tuple[float, ...] | None = None
+    """Chance of each expert to be chosen by a token, where it is known; `across` follows from it.
+    None for a beta distribution with the overlap `across`."""
 
     def __post_init__(self) -> None:
         """Refuses overlaps that no routing can have."""
@@ -51,6 +54,26 @@ def independent_routing(experts: int, experts_per_token: int) -> Routing:
     """Tokens choose independently and no expert is popular: the most experts a step can touch."""
     density = experts_per_token / experts
     return Routing(experts, experts_per_token, across=density, within=density)
+
+
+def popular_routing(popularity: ArrayLike, within: float | None = None) -> Routing:
+    """Routing whose experts are chosen as often as a count of them says.
+
+    Args:
+        popularity: How often each expert is chosen by a token, a share of tokens. [experts]
+        within: Overlap of tokens of one sequence; None for tokens that choose independently.
+
+    Raises:
+        ValueError: A share is not one, or the overlap is smaller than popularity alone makes it.
+    """
+    chance = np.asarray(popularity, dtype=float)
+    if np.any(chance < 0) or np.any(chance > 1):
+        raise ValueError("the popularity of an expert must be a share of the tokens")
+    chosen = round(float(chance.sum()))
+    chance *= chosen / chance.sum()
+    across = float(chance @ chance) / chosen
+    inside = across if within is None else within
+    return Routing(len(chance), chosen, across, inside, popularity=tuple(chance.tolist()))
 
 
 def distinct_experts(
@@ -80,7 +103,7 @@ def distinct_experts(
         (arXiv 2505.19645), section 3.
     """
     batch, query, prefill = np.broadcast_arrays(batch, query_tokens, prefill_tokens)
-    chance, weight = _popularity(routing)
+    chance, weight = popularity_nodes(routing)
     missed = (
         _missed_by_sequence(routing, chance, query) ** batch[..., None]
         * (1 - chance) ** prefill[..., None]
@@ -99,12 +122,15 @@ def _missed_by_sequence(routing: Routing, chance: Array, query: NDArray[np.int64
 
 
 @lru_cache(maxsize=32)
-def _popularity(routing: Routing) -> tuple[Array, Array]:
+def popularity_nodes(routing: Routing) -> tuple[Array, Array]:
     """Nodes and weights of a quadrature over the popularity of an expert.
 
     Gauss-Legendre over the quantiles; the nodes are scaled so that their mean is exact, which
     keeps U(1, 1) at experts_per_token.
     """
+    if routing.popularity is not None:
+        known = np.array(routing.popularity)
+        return known, np.full(len(known), 1 / len(known))
     excess = routing.across - routing.density
     if excess < 1e-6 * routing.density:
         return np.array([routing.density]), np.array([1.0])
