@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from capplan.cli.inputs import DEFAULT_FLEET, Format, Inputs, located, policies, read_all
+from capplan.cli.inputs import Format, Inputs, located, policies, read_all
+from capplan.cli.on_gpus import asked_for, fleet_of
 from capplan.cli.simulated import DEFAULT_SEED, Pools, Prefill, stage, unsimulated, working
 
 if TYPE_CHECKING:
+    from capplan.cli.on_gpus import Served
     from capplan.planner.chain import Asked
     from capplan.records.forecast import Forecast
     from capplan.records.plan import Plan, Portfolio
@@ -27,9 +29,38 @@ def plan(
             "of the forecast's model on a GPU that the fleet has.",
         ),
     ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GPU:N",
+            help="GPUs that a replica may have at most, as b200-sxm:8: known profiles on them, or "
+            "one composed of published operator times where the model has none.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE", help="Needs --on. Serve this model instead of the forecast's."
+        ),
+    ] = None,
+    tp: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=4096,
+            help="Needs --on. Compose a layout of so many GPUs. Default: the fewest that hold "
+            "weights and a cache worth having.",
+        ),
+    ] = None,
     fleet: Annotated[
-        str, typer.Option(metavar="NAME|FILE", help="Hardware, site, rules and prices.")
-    ] = DEFAULT_FLEET,
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Hardware, site, rules and prices. Default: dgx-h200, or with --on a known "
+            "fleet that has the GPU.",
+        ),
+    ] = None,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -72,12 +103,15 @@ def plan(
     simulated = None if screen else stage(seed)
     why_not = unsimulated(screen=screen)
     asked = Asked(policies(policy), pools.value, prefill.value, simulated, why_not)
-    inputs = read_all(fleet, forecasts, profile or [])
+    served = asked_for(on, model, tp, fleet, profile)
+    inputs = read_all(fleet_of(served, fleet), forecasts, profile or [])
     if output is not None:
         _check_output(output, inputs)
     try:
         with working("simulating" if asked.stage else "planning"):
-            plans = tuple(_plan_one(forecast, inputs, asked) for forecast in inputs.forecasts)
+            plans = tuple(
+                _plan_one(forecast, inputs, asked, served) for forecast in inputs.forecasts
+            )
     except InputError as error:
         raise located(error, inputs.paths) from error
     portfolio = Portfolio(plans=plans)
@@ -101,11 +135,18 @@ def _check_output(output: Path, inputs: Inputs) -> None:
         raise InputError([Complaint("--output", "", "is one of the inputs", str(output))])
 
 
-def _plan_one(forecast: "Forecast", inputs: Inputs, asked: "Asked") -> "Plan":
+def _plan_one(forecast: "Forecast", inputs: Inputs, asked: "Asked", served: "Served") -> "Plan":
     from capplan import __version__
     from capplan.planner.chain import plan as make_plan
 
-    profiles = inputs.profiles_of(forecast)
+    if served.choice is None:
+        profiles = inputs.profiles_of(forecast)
+    else:
+        from capplan.cli.on_the_fly import profiles_on
+
+        profiles = profiles_on(served.model or forecast.model, served.choice)
+    if served.model is not None:
+        forecast = forecast.model_copy(update={"model": profiles[0].model.name})
     return make_plan(forecast, profiles, inputs.fleet, asked, __version__)
 
 
