@@ -38,7 +38,7 @@ figures: $(VENV)/.installed-plots
 	$(BIN)/python scripts/plot_method.py
 
 schemas: $(VENV)/.installed
-	for kind in forecast profile fleet model plan anatomy; do \
+	for kind in forecast profile fleet model drafter plan anatomy; do \
 	  $(BIN)/capplan schema $$kind > schemas/$$kind.json || exit 1; done
 
 $(VENV)/bin/python:

@@ -8,6 +8,7 @@ import sys
 import typer
 
 from capplan import __version__
+from capplan.cli.compose import compose
 from capplan.cli.forecast import forecast
 from capplan.cli.plan import plan
 from capplan.cli.profile import profile
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.command()(plan)
 app.command()(forecast)
 app.command()(profile)
+app.command()(compose)
 app.command()(simulate)
 app.command()(show)
 app.command()(schema)

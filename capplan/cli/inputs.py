@@ -115,7 +115,8 @@ def _known_profiles(forecast: "Forecast", inputs: Inputs) -> list["Profile"]:
                     rule=f"needs a profile of this model on {', '.join(sorted(held))}",
                     found=f"{forecast.model}, profiled on {measured or 'nothing'}",
                     remedy=f"known profiles: {', '.join(names('profiles'))}; "
-                    "name one with --profile, or measure with capplan profile",
+                    "name one with --profile, compose one with --on, or measure with "
+                    "capplan profile",
                 )
             ]
         )

@@ -1,5 +1,6 @@
 """`capplan plan`: forecasts to fleets."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,7 @@ from capplan.cli.inputs import DEFAULT_FLEET, Format, Inputs, located, policies,
 from capplan.cli.simulated import DEFAULT_SEED, Pools, Prefill, stage, unsimulated, working
 
 if TYPE_CHECKING:
+    from capplan.cli.compose_run import Choice
     from capplan.planner.chain import Asked
     from capplan.records.forecast import Forecast
     from capplan.records.plan import Plan, Portfolio
@@ -27,9 +29,38 @@ def plan(
             "of the forecast's model on a GPU that the fleet has.",
         ),
     ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GPU:N",
+            help="GPUs that a replica may have at most, as b200-sxm:8: known profiles on them, or "
+            "one composed of published operator times where the model has none.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE", help="Needs --on. Serve this model instead of the forecast's."
+        ),
+    ] = None,
+    tp: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=4096,
+            help="Needs --on. Compose a layout of so many GPUs. Default: the fewest that hold "
+            "weights and a cache worth having.",
+        ),
+    ] = None,
     fleet: Annotated[
-        str, typer.Option(metavar="NAME|FILE", help="Hardware, site, rules and prices.")
-    ] = DEFAULT_FLEET,
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Hardware, site, rules and prices. Default: dgx-h200, or with --on a known "
+            "fleet that has the GPU.",
+        ),
+    ] = None,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -72,12 +103,16 @@ def plan(
     simulated = None if screen else stage(seed)
     why_not = unsimulated(screen=screen)
     asked = Asked(policies(policy), pools.value, prefill.value, simulated, why_not)
-    inputs = read_all(fleet, forecasts, profile or [])
+    choice = _choice(on, model, tp, fleet, profile)
+    inputs = read_all(_fleet(choice, fleet), forecasts, profile or [])
     if output is not None:
         _check_output(output, inputs)
     try:
         with working("simulating" if asked.stage else "planning"):
-            plans = tuple(_plan_one(forecast, inputs, asked) for forecast in inputs.forecasts)
+            plans = tuple(
+                _plan_one(forecast, inputs, asked, _Served(choice, model))
+                for forecast in inputs.forecasts
+            )
     except InputError as error:
         raise located(error, inputs.paths) from error
     portfolio = Portfolio(plans=plans)
@@ -101,11 +136,60 @@ def _check_output(output: Path, inputs: Inputs) -> None:
         raise InputError([Complaint("--output", "", "is one of the inputs", str(output))])
 
 
-def _plan_one(forecast: "Forecast", inputs: Inputs, asked: "Asked") -> "Plan":
+@dataclass(frozen=True)
+class _Served:
+    """What --on and --model ask for; nothing where neither is given."""
+
+    choice: "Choice | None"
+    model: str | None
+
+
+def _choice(
+    on: str | None, model: str | None, tp: int | None, fleet: str | None, profile: list[str] | None
+) -> "Choice | None":
+    """What to compose, where GPUs are named."""
+    from capplan.errors import Complaint, InputError
+
+    if on is None:
+        asked = (("--model", model), ("--tp", tp))
+        remedy = "name GPUs with --on, as h200-sxm:8"
+        missing = [
+            Complaint(option, "", "needs --on", str(value), remedy)
+            for option, value in asked
+            if value is not None
+        ]
+        if missing:
+            raise InputError(missing)
+        return None
+    if profile:
+        rule = "finds or composes a profile, so that none can be named beside it"
+        raise InputError([Complaint("--on", "", rule, on, "leave out --profile or --on")])
+    from capplan.cli.compose_run import Choice
+
+    return Choice(on=on, fleet=fleet, tp=tp)
+
+
+def _fleet(choice: "Choice | None", fleet: str | None) -> str:
+    """The fleet that was named, or the one that has the GPU, or the usual one."""
+    if choice is None or fleet is not None:
+        return fleet or DEFAULT_FLEET
+    from capplan.cli.hardware import hardware
+
+    return hardware(choice.on, None).fleet.name
+
+
+def _plan_one(forecast: "Forecast", inputs: Inputs, asked: "Asked", served: _Served) -> "Plan":
     from capplan import __version__
     from capplan.planner.chain import plan as make_plan
 
-    profiles = inputs.profiles_of(forecast)
+    if served.choice is None:
+        profiles = inputs.profiles_of(forecast)
+    else:
+        from capplan.cli.on_the_fly import profiles_on
+
+        profiles = profiles_on(served.model or forecast.model, served.choice)
+    if served.model is not None:
+        forecast = forecast.model_copy(update={"model": profiles[0].model.name})
     return make_plan(forecast, profiles, inputs.fleet, asked, __version__)
 
 

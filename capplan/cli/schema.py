@@ -13,6 +13,7 @@ class Kind(enum.StrEnum):
     profile = "profile"
     fleet = "fleet"
     model = "model"
+    drafter = "drafter"
     plan = "plan"
     anatomy = "anatomy"
 
@@ -27,6 +28,7 @@ def schema(
     from capplan.records.base import Record
     from capplan.records.fleet import Fleet
     from capplan.records.forecast import Forecast
+    from capplan.records.known_drafter import KnownDrafter
     from capplan.records.plan import Portfolio
     from capplan.records.profile import Profile
 
@@ -35,6 +37,7 @@ def schema(
         Kind.profile: Profile,
         Kind.fleet: Fleet,
         Kind.model: Architecture,
+        Kind.drafter: KnownDrafter,
         Kind.plan: Portfolio,
         Kind.anatomy: Anatomy,
     }

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from capplan.cli.inputs import DEFAULT_FLEET, Format
+from capplan.cli.inputs import Format
 
 if TYPE_CHECKING:
     from capplan.records.anatomy import Anatomy
@@ -77,8 +77,12 @@ def show(
         typer.Option(metavar="N", help="Default: what the drafter is made for, else 3."),
     ] = None,
     fleet: Annotated[
-        str, typer.Option(metavar="NAME|FILE", help="Where the GPU is described.")
-    ] = DEFAULT_FLEET,
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Where the GPU is described. Default: a known fleet with it.",
+        ),
+    ] = None,
     form: Annotated[
         Format, typer.Option("--format", help="What goes to stdout.", show_choices=True)
     ] = Format.table,

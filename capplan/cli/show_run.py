@@ -6,14 +6,16 @@ from typing import Final, Literal
 
 from capplan import __version__
 from capplan.cli import models
+from capplan.cli.hardware import MOST_GPUS, Hardware
+from capplan.cli.hardware import hardware as hardware_of
 from capplan.errors import Complaint, InputError
 from capplan.files.catalogue import find, names
 from capplan.files.reader import read
+from capplan.physics import draft_model as drafters
+from capplan.physics.draft_model import DraftModel
 from capplan.physics.precision import at_precision
 from capplan.physics.sharding import Split
-from capplan.planner import drafters
 from capplan.planner.anatomy import KV_BYTES, anatomy
-from capplan.planner.drafters import DraftModel
 from capplan.planner.fit import caveats, fit
 from capplan.planner.remedies import Alternatives
 from capplan.planner.setup import Setup
@@ -21,17 +23,14 @@ from capplan.records.anatomy import Anatomy, KvPrecision
 from capplan.records.architecture import Architecture
 from capplan.records.caveat import Caveat
 from capplan.records.drafter_model import DrafterModel
-from capplan.records.fleet import Fleet
 from capplan.records.stored import Precision, Stored
 
-MOST_GPUS: Final = 4096
 MOST_TOKENS: Final = 100_000_000
 MOST_DRAFTED: Final = 64
 DRAFT_TOKENS: Final = 3
 """Drafted where neither the drafter nor the user says how many."""
 BUILT_IN: Final = "mtp"
 NO_DRAFTER: Final = "none"
-_GPUS: Final = re.compile(r"(.+):([1-9][0-9]{0,3})")
 _TOKENS: Final = re.compile(r"([1-9][0-9]{0,8})([kKmM]?)")
 _UNITS: Final = {"": 1, "k": 1024, "m": 1024**2}
 
@@ -48,16 +47,7 @@ class Asked:
     ep: int | None
     drafter: str | None
     draft_tokens: int | None
-    fleet: str
-
-
-@dataclass(frozen=True)
-class _Hardware:
-    """The GPUs that --on names."""
-
-    name: str
-    gpus: int
-    fleet: Fleet
+    fleet: str | None
 
 
 def run(model: str, asked: Asked) -> Anatomy:
@@ -69,7 +59,7 @@ def run(model: str, asked: Asked) -> Anatomy:
     """
     _check(asked)
     context_tokens = _tokens(asked.context)
-    hardware = None if asked.on is None else _hardware(asked.on, asked.fleet)
+    hardware = None if asked.on is None else hardware_of(asked.on, asked.fleet)
     architecture = models.architecture(model)
     own = architecture.stored or Stored(scheme="16 bits, assumed")
     stored = own if asked.precision == "stored" else at_precision(asked.precision)
@@ -83,7 +73,7 @@ def run(model: str, asked: Asked) -> Anatomy:
         stored=stored,
         kv_bytes_per_value=KV_BYTES[cache],
         context_tokens=context_tokens,
-        gpu=hardware.fleet.gpus[hardware.name],
+        gpu=hardware.gpu,
         split=Split(hardware.gpus, asked.tp or hardware.gpus, asked.ep or 1),
         drafter=drafter,
         draft_tokens=0 if drafter is None else asked.draft_tokens or _made_for(drafter),
@@ -132,28 +122,7 @@ def _tokens(text: str) -> int:
     return 0 if found is None else int(found[1]) * _UNITS[found[2].lower()]
 
 
-def _hardware(on: str, fleet_name: str) -> _Hardware:
-    found = _GPUS.fullmatch(on)
-    if found is None or int(found[2]) > MOST_GPUS:
-        rule = f"needs a kind of GPU and a number up to {MOST_GPUS}, as h200-sxm:8"
-        raise InputError([Complaint("--on", "", rule, repr(on))])
-    fleet = read(find("fleets", fleet_name), Fleet)
-    if found[1] not in fleet.gpus:
-        raise InputError(
-            [
-                Complaint(
-                    "--on",
-                    "",
-                    f"is not a GPU of fleet {fleet.name}",
-                    found[1],
-                    f"known: {', '.join(fleet.gpus)}; other GPUs: name their file with --fleet",
-                )
-            ]
-        )
-    return _Hardware(found[1], int(found[2]), fleet)
-
-
-def _across_nodes(hardware: _Hardware) -> tuple[Caveat, ...]:
+def _across_nodes(hardware: Hardware) -> tuple[Caveat, ...]:
     held = [one.gpus for one in hardware.fleet.nodes.values() if one.gpu == hardware.name]
     if not held or hardware.gpus <= held[0]:
         return ()

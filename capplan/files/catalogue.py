@@ -10,7 +10,7 @@ import capplan
 from capplan.errors import Complaint, InputError
 from capplan.files.document import compose_start
 
-Kind = Literal["profiles", "fleets", "models", "forecasts"]
+Kind = Literal["profiles", "fleets", "models", "drafters", "forecasts"]
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _HEAD_BYTES = 4096

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from capplan.physics.draft_model import DraftModel
 from capplan.physics.precision import arithmetic, formats
 from capplan.physics.sharding import Split, broken_rules
-from capplan.planner.drafters import DraftModel
 from capplan.planner.setup import Setup
 from capplan.records.anatomy import Remedy
 from capplan.records.fleet import Gpu

@@ -5,10 +5,10 @@ from math import floor
 
 from capplan.physics import memory
 from capplan.physics.cache import held_bytes, kv_bytes_per_token
+from capplan.physics.draft_model import DraftModel
 from capplan.physics.messages import messages
 from capplan.physics.sharding import Split, broken_rules, on_gpu, parameters_on_gpu
 from capplan.physics.stored_bytes import stored_bytes
-from capplan.planner.drafters import DraftModel
 from capplan.records.anatomy import Layout, Message, Share
 from capplan.records.architecture import Architecture, LayerKind, Moe
 from capplan.records.fleet import Gpu

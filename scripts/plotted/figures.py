@@ -48,14 +48,18 @@ def draw(tree: Tree, folder: Path) -> list[Path]:
     paths = []
     with mpl.rc_context(STYLE):
         for name, figure in FIGURES.items():
-            path = folder / f"{name}.svg"
-            drawn = StringIO()
-            metadata = {"Date": None, "Creator": None}
-            figure(tree).savefig(drawn, format="svg", transparent=True, metadata=metadata)
-            flat = re.sub(r"\n +", "\n", drawn.getvalue())
-            path.write_text(_COORDINATE.sub(_shorter, flat))
-            paths.append(path)
+            paths.append(folder / f"{name}.svg")
+            save(figure(tree), paths[-1])
     return paths
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes a figure as a small file that does not change from run to run."""
+    drawn = StringIO()
+    metadata = {"Date": None, "Creator": None}
+    figure.savefig(drawn, format="svg", transparent=True, metadata=metadata)
+    flat = re.sub(r"\n +", "\n", drawn.getvalue())
+    path.write_text(_COORDINATE.sub(_shorter, flat))
 
 
 def _shorter(number: re.Match[str]) -> str:

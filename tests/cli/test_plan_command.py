@@ -144,9 +144,9 @@ def test_a_profile_of_another_model_is_refused(capplan):
 
 
 def test_a_model_without_a_profile_says_what_there_is(capplan):
-    name = write(capplan, FORECAST.replace("model: kimi-k2.5", "model: gpt-oss-120b"))
+    name = write(capplan, FORECAST.replace("model: kimi-k2.5", "model: mistral-7b"))
     error = refused(capplan, name)
-    assert "gpt-oss-120b, profiled on nothing" in error
+    assert "mistral-7b, profiled on nothing" in error
     assert "llama-3.1-70b-fp8-tp4" in error
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from capplan.errors import InfeasibleError, InputError
 from capplan.files.reader import read
+from capplan.physics import draft_model as drafters
 from capplan.physics import memory
 from capplan.physics.precision import at_precision
 from capplan.physics.sharding import Split
-from capplan.planner import drafters
 from capplan.planner.anatomy import anatomy
 from capplan.planner.fit import fit
 from capplan.planner.remedies import Alternatives, remedies

@@ -1,0 +1,1 @@
+"""What docs/validation.md shows, each section by a module of its own."""
