@@ -27,8 +27,6 @@ FAMILIES: Final = {
     (6144, 2048, 192, 256): "GlmMoeDsaForCausalLM",
 }
 """Families timed, by hidden size, rank of the query, sizes of a head's keys and values."""
-OPERATORS: Final = 20
-"""Operators of the module: those of latent attention and of the indexer."""
 EACH: Final = Caveat(
     about="attention",
     text=(

@@ -52,7 +52,7 @@ def _head(asked: Asked, tables: Silicon) -> Iterator[Term]:
     curve, error = product(tables, "output head", "bf16", shape)
 
     def at(load: Load) -> Array:
-        return curve.at(np.maximum(load.sampled_rows, 1))
+        return curve.within(np.maximum(load.sampled_rows, 1))
 
     term = Term("head", "output head", 1, at, (curve.source,), error)
     yield term if asked.split.copies == 1 else own(term, asked.split.copies)

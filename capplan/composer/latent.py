@@ -170,7 +170,7 @@ def _absorbed(tables: Silicon, name: str, heads: int, count: int) -> Term:
     curve = found.curve("num_tokens", what, f"{name}, num_heads={heads}")
 
     def at(load: Load) -> Array:
-        time_s = curve.at(np.maximum(load.decode_tokens, 1))
+        time_s = curve.within(np.maximum(load.decode_tokens, 1))
         return np.where(load.batch > 0, time_s, 0.0)
 
     return Term("attention", what, count, at, (curve.source,))

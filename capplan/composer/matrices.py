@@ -156,4 +156,4 @@ def _left_out(grid: Grid, n: float, k: float) -> float:
 
 
 def _at(curve: Curve, load: Load) -> Array:
-    return curve.at(np.maximum(load.tokens, 1))
+    return curve.within(np.maximum(load.tokens, 1))

@@ -40,7 +40,7 @@ def _beside(tables: Silicon, what: str, precision: str, shape: tuple[int, int], 
     read_s = shape[0] * shape[1] * BYTES[precision] / tables.limits.bandwidth_bytes_per_s
 
     def at(load: Load) -> Array:
-        time_s = curve.at(np.maximum(load.tokens, 1))
+        time_s = curve.within(np.maximum(load.tokens, 1))
         return np.asarray(read_s + np.maximum(0.0, time_s - curve.times_s[0]))
 
     return Term("shared", what, count, at, (curve.source,), error)

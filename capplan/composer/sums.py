@@ -25,7 +25,7 @@ def all_reduce(tables: Silicon, gpus: int, hidden_size: int, count: float) -> Te
 
     def at(load: Load) -> Array:
         elements = np.maximum(load.tokens, 1) * hidden_size
-        return curve.at(np.maximum(elements, curve.sizes[0]))
+        return curve.within(np.maximum(elements, curve.sizes[0]))
 
     return Term("all_reduce", "sums over GPUs", count, at, (curve.source,))
 
@@ -62,7 +62,7 @@ def exchange(tables: Silicon, gpus: int, hidden_size: int, count: float) -> Term
     def at(load: Load) -> Array:
         elements = np.maximum(load.tokens, 1) * hidden_size
         first = curves[0].sizes[0]
-        both = (curve.at(np.maximum(elements, first)) for curve in curves)
+        both = (curve.within(np.maximum(elements, first)) for curve in curves)
         return np.asarray(sum(both, np.zeros(())))
 
     sources = tuple(curve.source for curve in curves)
