@@ -1,0 +1,1 @@
+"""Predictions of what others measured, and their errors."""

@@ -1,0 +1,45 @@
+"""Rounds of speculation that others measured and published."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PublishedRound:
+    """One point; None is what its source does not say."""
+
+    name: str
+    place: str
+    """`file:line` that it was read from."""
+    source: str | None
+    """Its address."""
+    model: str | None
+    gpu: str | None
+    """As sold: A800, H100; None where nothing that we know is named."""
+    gpus: int
+    engine: str | None
+    """`vllm`, `sglang` or `trtllm`, or another's name in lower case."""
+    weights: str | None
+    """Precision that was said: fp4, fp8, int4, bf16."""
+    batches: tuple[int, ...]
+    """Sequences that decode together; several where the best of them was published."""
+    passes: int | None
+    """Runs of the drafter one after the other in a round."""
+    beams: int
+    """Drafts that each run goes on from: 1 in a chain, more in a tree."""
+    query_tokens: int | None
+    """Tokens of a sequence that one verification takes."""
+    tokens_per_round: float | None
+    """Bonus token included."""
+    drafter: str | None
+    """`eagle3`, `eagle`, `mtp`, `ngram`, or a model's name."""
+    context_tokens: int | None
+    speed_up: float | None
+    cycle_ratio: float | None
+    """Time of a round over a plain decode step at the same batch."""
+    verify_ratio: float | None
+    """Time of the bare verification step over the same."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether there is anything to compare a prediction with."""
+        return any(one is not None for one in (self.speed_up, self.cycle_ratio, self.verify_ratio))
