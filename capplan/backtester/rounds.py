@@ -1,0 +1,145 @@
+"""Rounds of speculation that were published, predicted from the facts published with them.
+
+A round drafts, verifies and rejects: its time over that of a plain step at the same batch is the
+cycle ratio, and the speed-up is tokens per round over it. Nothing here looks at the measured value
+but to compare.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+import numpy as np
+
+from capplan.physics.load import Load, decode_load
+from capplan.physics.surface import Array
+from capplan.records.published import PublishedRound
+
+Overlap = Literal["assumed", "independent", "alike"]
+CONTEXT_TOKENS: Final = 1024
+"""Where the source says none: answers to short questions."""
+HOST_S: Final = {"sglang": (1.0e-3, 3.0e-3, 6.0e-3)}
+"""What a round costs beside its kernels, least, middle and most. [s]
+
+SGLang's workers for speculation ran without overlapped scheduling until late in 2025: LMSYS saw 51.0
+rather than 60.4 tokens/s of 2 requests for want of it, 6 ms a step
+(https://lmsys.org/blog/2025-07-17-mtp/).
+"""
+OTHER_HOST_S: Final = (0.3e-3, 1.0e-3, 2.4e-3)
+"""As composed profiles assume."""
+STEP_ERROR: Final = {"composed": 0.10, "estimated": 0.15}
+"""Of a verification step over a decode step. Errors of both mostly cancel."""
+DRAFT_ERROR: Final = {"composed": 0.30, "estimated": 0.50}
+"""Of the drafter's kernels."""
+ACCEPTANCE_ERROR: Final = 0.03
+"""Of published tokens per round, which are rounded, and measured at another batch or on a mean."""
+
+
+class Steps(Protocol):
+    """Step and drafting times of one deployment."""
+
+    @property
+    def origin(self) -> Literal["composed", "estimated"]:
+        """Of operators timed, or of rooflines."""
+
+    def step_s(self, load: Load, overlap: Overlap) -> Array:
+        """Time of a step [s]; NaN outside the tables."""
+
+    def draft_s(self, load: Load, passes: int, beams: int) -> Array:
+        """Kernel time of one round's drafting [s]; the load is that of the verification."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """One ratio with its range."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class RoundResult:
+    """A published round and what is predicted of it."""
+
+    published: PublishedRound
+    origin: Literal["composed", "estimated"]
+    cycle: Predicted
+    verify: Predicted
+    speed_up: Predicted | None
+    """None where tokens per round were not published."""
+
+    @property
+    def decided(self) -> bool | None:
+        """Whether speculation is predicted to pay; None where the range holds 1."""
+        found = self.speed_up
+        if found is None or found.low <= 1 <= found.high:
+            return None
+        return found.low > 1
+
+
+def missing(published: PublishedRound) -> str | None:
+    """The fact that a prediction lacks; None where all are there."""
+    facts = {
+        "model": published.model,
+        "GPU": published.gpu,
+        "engine": published.engine,
+        "batch": published.batches,
+        "draft length": published.passes and published.query_tokens,
+        "drafter": published.drafter,
+        "tokens per round": published.tokens_per_round or published.speed_up is None,
+    }
+    return next((f"{fact} not said" for fact, value in facts.items() if not value), None)
+
+
+def predict(published: PublishedRound, steps: Steps) -> RoundResult | None:
+    """The ratios of one round, at the best of its batches; None where all leave the tables.
+
+    Args:
+        published: With nothing missing.
+        steps: Of its deployment.
+    """
+    assert published.passes is not None
+    assert published.query_tokens is not None
+    batches = np.array(published.batches, dtype=float)
+    context = published.context_tokens or CONTEXT_TOKENS
+    decode = decode_load(batches, context, 1)
+    verify = decode_load(batches, context, published.query_tokens)
+    drafted = steps.draft_s(verify, published.passes, published.beams)
+    plain = steps.step_s(decode, "assumed")
+    middle = steps.step_s(verify, "assumed") / plain
+    ends = [steps.step_s(verify, one) / steps.step_s(decode, one) for one in _ENDS]
+    least, host, most = np.array(HOST_S.get(published.engine or "", OTHER_HOST_S))
+    cycle = middle + (drafted + host) / plain
+    if not np.isfinite(cycle).any():
+        return None
+    best = int(np.nanargmin(cycle))
+    verified = _ranged(middle[best], [one[best] for one in ends], STEP_ERROR[steps.origin])
+    share, host_share = drafted[best] / plain[best], np.array([least, host, most]) / plain[best]
+    error = DRAFT_ERROR[steps.origin] * share
+    below = np.linalg.norm([verified.value - verified.low, error, host_share[1] - host_share[0]])
+    above = np.linalg.norm([verified.high - verified.value, error, host_share[2] - host_share[1]])
+    value = float(cycle[best])
+    ranged = Predicted(value, max(value - float(below), 1.0), value + float(above))
+    tokens = published.tokens_per_round
+    return RoundResult(
+        published, steps.origin, ranged, verified, None if tokens is None else _won(tokens, ranged)
+    )
+
+
+_ENDS: Final[tuple[Overlap, ...]] = ("independent", "alike")
+
+
+def _ranged(middle: float, ends: list[float], error: float) -> Predicted:
+    """The middle, with what other routing and a step's error may change joined in quadrature."""
+    below = np.hypot(middle - min(middle, *ends), error * middle)
+    above = np.hypot(max(middle, *ends) - middle, error * middle)
+    # Verifying more tokens is never faster than decoding one.
+    return Predicted(float(middle), float(max(1.0, middle - below)), float(middle + above))
+
+
+def _won(tokens: float, cycle: Predicted) -> Predicted:
+    """Speed-up, the part of its range by the cycle and by acceptance joined in quadrature."""
+    value = tokens / cycle.value
+    below = np.hypot(1 - cycle.value / cycle.high, ACCEPTANCE_ERROR)
+    above = np.hypot(cycle.value / cycle.low - 1, ACCEPTANCE_ERROR)
+    return Predicted(value, value * float(1 - below), value * float(1 + above))
