@@ -1,7 +1,7 @@
 """Deployments of published rounds: composed of operator tables, or estimated where there are none."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
 
@@ -152,9 +152,9 @@ def _estimated(
         return EstimatedSteps(target, None)
     whole = drafter.model is not None
     shape = as_model(drafter, model)
-    # A head runs inside the round, whose host time is counted once; a model has steps of its own.
-    own = EstimatedStep(shape, drafter.split(split), rates, width if not whole else 2.0)
-    return EstimatedSteps(target, own if whole else replace(own, host_s=0.0))
+    # What drafting waits for its host is counted with the round.
+    own = EstimatedStep(shape, drafter.split(split), rates, 2.0 if whole else width, host_s=0.0)
+    return EstimatedSteps(target, own)
 
 
 @cache

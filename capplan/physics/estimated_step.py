@@ -2,6 +2,9 @@
 
 T = host + Σ_layers (launches + weights and arithmetic + distinct experts + cache + sums) + head
 
+Experts add reading and arithmetic, whose rows are padded to tiles, as fits to timed layers do
+(moe_layer.py); other matrices take the longer of the two.
+
 Far coarser than a step composed of timed kernels. What it is for is the ratio of two steps of one
 deployment, in which errors of the rates mostly cancel.
 """
@@ -15,6 +18,7 @@ from capplan.physics.cache import cache_by_kind
 from capplan.physics.cache_reads import cache_read
 from capplan.physics.experts import Routing, distinct_experts
 from capplan.physics.load import Load
+from capplan.physics.moe_layer import Routed
 from capplan.physics.parameters import count_layers
 from capplan.physics.sharding import Split, on_gpu
 from capplan.physics.surface import Array
@@ -86,8 +90,9 @@ class EstimatedStep:
             each = counted.routed_experts / kind.feed_forward.experts
             touched = distinct_experts(routing, load.batch, load.query_tokens)
             moved_s = touched * each * self.bytes_per_weight / self._read
-            worked = load.tokens * counted.routed_experts_active * 2 / self._compute
-            time_s = time_s + EXPERTS_S + np.maximum(moved_s, worked)
+            chosen = load.tokens * kind.feed_forward.experts_per_token
+            rows = Routed.of_totals(load.tokens, touched, chosen).narrow_rows
+            time_s = time_s + EXPERTS_S + moved_s + rows * each * 2 / self._compute
         return np.asarray(time_s + self._cache_s(one, load) + self._sums_s(load))
 
     def _product_s(self, weights: float, rows: Array) -> Array:
