@@ -113,25 +113,45 @@ def predict(published: PublishedRound, steps: Steps) -> RoundResult | None:
     decode = decode_load(batches, context, 1)
     verify = decode_load(batches, context, published.query_tokens)
     drafted = steps.draft_s(verify, published.passes, published.beams)
-    plain = steps.step_s(decode, "assumed")
-    middle = steps.step_s(verify, "assumed") / plain
-    ends = [steps.step_s(verify, one) / steps.step_s(decode, one) for one in _ENDS]
-    least, host, most = host_s(published)
-    cycle = middle + (drafted + host) / plain
+    plain, middle = _against_plain(published, steps, decode, verify, "assumed")
+    others = [_against_plain(published, steps, decode, verify, one)[1] for one in _ENDS]
+    host = host_s(published)
+    cycle = middle + (drafted + host[1]) / plain
     if not np.isfinite(cycle).any():
         return None
     best = int(np.nanargmin(cycle))
-    verified = _ranged(middle[best], [one[best] for one in ends], STEP_ERROR[steps.origin])
-    share, host_share = drafted[best] / plain[best], np.array([least, host, most]) / plain[best]
-    error = DRAFT_ERROR[steps.origin] * share
-    below = np.linalg.norm([verified.value - verified.low, error, host_share[1] - host_share[0]])
-    above = np.linalg.norm([verified.high - verified.value, error, host_share[2] - host_share[1]])
-    value = float(cycle[best])
-    ranged = Predicted(value, max(value - float(below), 1.0), value + float(above))
+    ends = [float(one[best]) for one in others]
+    verified = _ranged(float(middle[best]), ends, STEP_ERROR[steps.origin])
+    error = DRAFT_ERROR[steps.origin] * drafted[best] / plain[best]
+    ranged = _joined(float(cycle[best]), verified, float(error), host / plain[best])
     tokens = published.tokens_per_round
     return RoundResult(
         published, steps.origin, ranged, verified, None if tokens is None else _won(tokens, ranged)
     )
+
+
+def _against_plain(
+    published: PublishedRound, steps: Steps, decode: Load, verify: Load, overlap: Overlap
+) -> tuple[Array, Array]:
+    """Plain step [s], and the verification step over it.
+
+    A plain step that was published is taken as it is. Where it lasted longer than its kernels, the
+    rest is gaps and host time, which verification has too: it does not grow with the tokens.
+    """
+    predicted = steps.step_s(decode, overlap)
+    longer = steps.step_s(verify, overlap)
+    if published.plain_s is None:
+        return predicted, longer / predicted
+    plain = np.full(predicted.shape, published.plain_s)
+    gaps = np.maximum(0.0, plain - predicted)
+    return plain, (longer + gaps) / (predicted + gaps)
+
+
+def _joined(value: float, verified: Predicted, error: float, host: Array) -> Predicted:
+    """A cycle ratio with the parts of its range joined in quadrature; never below 1."""
+    below = np.linalg.norm([verified.value - verified.low, error, host[1] - host[0]])
+    above = np.linalg.norm([verified.high - verified.value, error, host[2] - host[1]])
+    return Predicted(value, max(1.0, value - float(below)), value + float(above))
 
 
 def host_s(published: PublishedRound) -> Array:

@@ -33,6 +33,8 @@ class PublishedRound:
     drafter: str | None
     """`eagle3`, `eagle`, `mtp`, `ngram`, or a model's name."""
     context_tokens: int | None
+    plain_s: float | None
+    """Time of a plain decode step at the batch, where that was published. [s]"""
     speed_up: float | None
     cycle_ratio: float | None
     """Time of a round over a plain decode step at the same batch."""

@@ -60,12 +60,10 @@ class Fields:
         return int(value) if value == int(value) else self._wrong(key, "must be whole", value)
 
     def part(self, key: str) -> "Fields":
-        """A mapping inside; an empty one where it is missing."""
+        """A mapping inside; an empty one where something else, or nothing, stands there."""
         value = self.tree.get(key)
-        if value is not None and not isinstance(value, dict):
-            self._wrong(key, "must be a mapping", value)
-            value = None
-        return Fields(value or {}, (*self.path, key), self.place, self.complaints)
+        inside = value if isinstance(value, dict) else {}
+        return Fields(inside, (*self.path, key), self.place, self.complaints)
 
     def _wrong(self, key: str, rule: str, value: object) -> None:
         self.complaints.append(
