@@ -28,6 +28,8 @@ NO_SUFFIX = Unit("")
 Seconds = Annotated[FiniteFloat, Field(ge=0, le=1e10), Unit("s")]
 SignedSeconds = Annotated[FiniteFloat, Field(ge=-1e10, le=1e10), Unit("s")]
 PositiveSeconds = Annotated[FiniteFloat, Field(ge=1e-9, le=1e10), Unit("s")]
+SquareSeconds = Annotated[FiniteFloat, Field(ge=-1e20, le=1e20), Unit("s2")]
+"""A covariance of times."""
 Watts = Annotated[FiniteFloat, Field(ge=0, le=1e24), Unit("w")]
 GpuWatts = Annotated[FiniteFloat, Field(ge=0, le=1e6), Unit("w")]
 """Power of one device or one node."""

@@ -133,10 +133,15 @@ def profile(
 def _show(path: Path, result: "Profile") -> None:
     from rich.console import Console
 
-    from capplan.cli.profile_table import tables
+    from capplan.cli.profile_table import fit_line, tables
+    from capplan.physics.fitted_steps import impossible_steps
 
     console = Console(highlight=False, markup=False)
     for table in tables(result, console.width):
         console.print(table)
+    if (line := fit_line(result)) is not None:
+        console.print(line, soft_wrap=True)
+    for wrong, count in impossible_steps(result.steps.rows).items():
+        console.print(f"{count} of {len(result.steps.rows)} steps {wrong}, which cannot be.")
     console.print(f"{result.origin.kind}: {result.origin.note}", soft_wrap=True)
     console.print(f"Wrote {path}", soft_wrap=True)

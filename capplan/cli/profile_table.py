@@ -68,6 +68,21 @@ def tables(profile: Profile, width: int) -> Iterator[Group | str]:
     yield from (f"{mark} {meaning}" for mark, meaning in LEGEND.items() if mark in shown)
 
 
+def fit_line(profile: Profile) -> str | None:
+    """What the fit of the steps gets wrong, in one sentence; None without one."""
+    if profile.fit is None:
+        return None
+    fit = profile.fit
+    edges = ", ".join(
+        f"{axis.removesuffix('_tokens')} {error:.1%}" for axis, error in fit.edge_error.items()
+    )
+    beyond = f"; the largest of an axis without it: {edges}" if edges else ""
+    return (
+        f"A fit of the steps misses one it was not shown by {fit.left_out_error:.1%} (median), "
+        f"{fit.left_out_error_p90:.1%} (nine in ten){beyond}."
+    )
+
+
 def efficiency(plain: StepCell, cell: StepCell) -> str:
     """Plain step over verification, with the marks that its interval asks for.
 

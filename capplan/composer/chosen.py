@@ -5,6 +5,7 @@ those of a sequence of its own: a verification is read off the table at batch ×
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ import numpy as np
 from capplan.composer.asked import Asked
 from capplan.composer.cached import cache_surface, chunk_surface
 from capplan.composer.grouped import CACHES
+from capplan.composer.latent import KEPT
 from capplan.composer.matrices import DTYPES
 from capplan.composer.refusals import Refused
 from capplan.composer.term import Term
@@ -54,10 +56,12 @@ def chosen_terms(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Itera
     wanted = {
         "architecture": family,
         "num_heads": shape.heads,
-        "gemm_type": DTYPES.get(asked.weights),
+        # Checkpoints of four bits keep this attention in sixteen (ModelOpt's lists).
+        "gemm_type": DTYPES.get("bf16" if asked.weights == "nvfp4" else asked.weights),
         "kv_cache_dtype": CACHES.get(asked.cache),
     }
-    yield _term(tables, tuple(wanted.items()), shape.indexer is None, count)
+    term = _term(tables, tuple(wanted.items()), shape.indexer is None, count)
+    yield replace(term, caveats=(*term.caveats, KEPT)) if asked.weights == "nvfp4" else term
 
 
 @lru_cache(maxsize=32)

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from scipy.special import ndtr
 
 from capplan.composer.asked import Asked
 from capplan.composer.expert_rows import Wanted, fitted
 from capplan.composer.term import Term
-from capplan.physics.experts import Routing, distinct_experts
+from capplan.physics.expert_ranks import busiest_rank
+from capplan.physics.experts import Routing
 from capplan.physics.load import Load
 from capplan.physics.moe_layer import MoeLayer
 from capplan.physics.operators import Silicon
@@ -43,15 +42,9 @@ class RoutedExperts:
 
     def at(self, load: Load) -> Array:
         """Time of one layer [s], shape of the load; NaN beyond the table."""
-        routing, ranks = self.routing, self.layer.ranks
-        touched = distinct_experts(routing, load.batch, load.query_tokens, load.prefill_tokens)
+        busiest = busiest_rank(self.routing, load, self.layer.ranks)
         tokens, last = np.maximum(load.tokens, 1), self.layer.sizes[-1]
-        inside = np.minimum(tokens, last)
-        time_s = self.layer.at(
-            inside,
-            most_loaded(touched, routing.experts, ranks),
-            inside * routing.experts_per_token / ranks,
-        )
+        time_s = self.layer.at(np.minimum(tokens, last), busiest.distinct, busiest.rows)
         return np.where(tokens > last, np.nan, time_s)
 
 
@@ -107,28 +100,3 @@ def assumed_routing(shape: Moe) -> Routing:
     """The default: independent sequences, alike tokens within one."""
     across = shape.experts_per_token / shape.experts
     return Routing(shape.experts, shape.experts_per_token, across, max(WITHIN, across))
-
-
-def most_loaded(touched: Array, experts: int, groups: int) -> Array:
-    """Distinct experts of the group with most of them, which all others wait for.
-
-    Args:
-        touched: Distinct experts of the step.
-        experts: Of a layer.
-        groups: Groups that experts are dealt out to evenly.
-
-    Returns:
-        Expected maximum, as of independent normal counts whose spread is that of drawing
-        `touched` of all experts without regard to groups. Shape of `touched`.
-    """
-    mean = touched / groups
-    spread = np.sqrt(np.maximum(0.0, mean * (1 - touched / experts) * (1 - 1 / groups)))
-    return np.asarray(np.minimum(mean + _highest_of(groups) * spread, experts / groups))
-
-
-@lru_cache(maxsize=16)
-def _highest_of(count: int) -> float:
-    """Expected maximum of as many standard normal numbers."""
-    at = np.linspace(-8.0, 8.0, 4001)
-    below = ndtr(at) ** count
-    return float(np.trapezoid(np.where(at >= 0, 1 - below, -below), at))

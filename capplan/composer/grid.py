@@ -19,6 +19,7 @@ CLIFF: Final = 0.02
 """Part by which one token more must lengthen a step for both sides to be tabulated."""
 TILES: Final = (16, 32, 64, 128, 256, 512, 1024, 2048)
 CHUNKS: Final = (64, 256, 1024, 2048, 8192)
+MIXED_CONTEXT: Final = 4096
 CACHED: Final = (0, 8192, 32768, 131072)
 MAX_BATCHED_TOKENS: Final = 8192
 
@@ -30,7 +31,6 @@ class Grid:
     batches: tuple[int, ...]
     contexts: tuple[int, ...]
     query_tokens: tuple[int, ...]
-    mixed_batches: tuple[int, ...]
     mixed_contexts: tuple[int, ...]
     mixed_query_tokens: tuple[int, ...]
     chunks: tuple[int, ...]
@@ -38,8 +38,8 @@ class Grid:
     cached_tokens: tuple[int, ...]
 
     @property
-    def drafting_batches(self) -> tuple[int, ...]:
-        """Powers of two: drafting has no cliffs that matter to a plan."""
+    def doubled_batches(self) -> tuple[int, ...]:
+        """Powers of two: what drafting and chunks add has no cliffs that matter to a plan."""
         return doubled(self.batches[-1])
 
 
@@ -56,21 +56,28 @@ def grid_of(composed: Composed, capacity_tokens: float, draft_tokens: int, *, co
     largest = _largest(capacity_tokens, composed.asked.split.copies)
     edges = () if coarse else cliffs(composed)
     batches = sorted({*doubled(largest), *_beside(edges, query_tokens, largest)})
-    most = composed.asked.model.context_limit or CACHED[-1]
-    contexts = (1024, 16384, 131072) if coarse else (1024, 4096, 16384, 65536, 131072)
-    longest = min(most, contexts[-1])
+    most = min(composed.asked.model.context_limit or CACHED[-1], CACHED[-1])
+    contexts = (1024, 16384) if coarse else (1024, 4096, 16384, 65536)
     return Grid(
         batches=tuple(batches),
-        contexts=(*(one for one in contexts if one < longest), longest),
+        contexts=(*(one for one in contexts if one < most), most),
         query_tokens=query_tokens,
-        mixed_batches=tuple(sorted({1, *(b for b in (8, 32, 128) if b < largest), largest})),
-        mixed_contexts=(4096,),
-        mixed_query_tokens=tuple(sorted({1, *(q for q in (2, 4) if q < query_tokens[-1]),
-                                         query_tokens[-1]})),
+        mixed_contexts=(min(MIXED_CONTEXT, most),),
+        mixed_query_tokens=_mixed_queries(composed, query_tokens, largest),
         chunks=(256, 2048, 8192) if coarse else CHUNKS,
         prefill_tokens=CHUNKS,
-        cached_tokens=tuple(one for one in CACHED if one <= most),
-    )  # fmt: skip
+        cached_tokens=(*(one for one in CACHED if one < most), most),
+    )
+
+
+def _mixed_queries(
+    composed: Composed, query_tokens: tuple[int, ...], largest: int
+) -> tuple[int, ...]:
+    """A few widths between which chunks are read; all where the operator tables end early."""
+    ends = decode_load(largest, SHORT_CONTEXT, np.array(query_tokens), MAX_BATCHED_TOKENS)
+    if np.isnan(times_s(composed, ends)).any():
+        return query_tokens
+    return tuple(query for query in query_tokens if query in {1, 2, 4, query_tokens[-1]})
 
 
 def cliffs(composed: Composed) -> tuple[int, ...]:

@@ -35,8 +35,8 @@ TIMED_MODULE: Final = (7168, 1536)
 KEPT: Final = Caveat(
     about="weights",
     text=(
-        "What makes queries, latents and the state of linear attention is taken to stay in 16 bits "
-        "in four-bit checkpoints, as ModelOpt's list their exclusions."
+        "Four-bit checkpoints are taken to keep 16 bits for what makes queries and latents, for "
+        "attention that chooses what it reads and for linear attention, as ModelOpt's exclude."
     ),
 )
 OPERATORS: Final = 12

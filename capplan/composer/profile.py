@@ -167,7 +167,7 @@ def _drafter(wanted: Wanted, tables: Silicon, grid: Grid) -> tuple[Drafter | Non
         time = draft_time(wanted.asked, drafting, tables)
     except InputError as error:
         return None, f"{model.name} cannot be composed: {error}"
-    table = draft_table(time, grid.drafting_batches, wanted.draft_tokens, wanted.versions)
+    table = draft_table(time, grid.doubled_batches, wanted.draft_tokens, wanted.versions)
     own = model.split(split)
     per_value = {"bf16": 2.0, "fp8": 1.0}[wanted.asked.cache]
     return (

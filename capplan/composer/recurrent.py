@@ -14,6 +14,7 @@ import numpy as np
 
 from capplan.composer.asked import Asked
 from capplan.composer.cached import chunk_s
+from capplan.composer.latent import KEPT
 from capplan.composer.matrices import matrix
 from capplan.composer.refusals import Refused
 from capplan.composer.small import small
@@ -75,9 +76,10 @@ def recurrent_terms(asked: Asked, tables: Silicon, shape: DeltaNet, count: int) 
     yield product("projections into the layer", wide, 2 * key + 2 * value, hidden)
     # Decay and strength have too few outputs to quantise.
     yield product("decay and strength", "bf16", 2 * shape.value_heads, hidden)
+    caveats = (VERIFIED, KEPT) if asked.weights == "nvfp4" else (VERIFIED,)
     for what, kernel in _kernels(tables, shape):
         sources = (kernel.decode.source, kernel.prefill.source)
-        yield Term("attention", what, count, kernel.at, sources, caveats=(VERIFIED,))
+        yield Term("attention", what, count, kernel.at, sources, caveats=caveats)
     yield small(tables, "gated norm", value, count)
     yield product("output projection", wide, hidden, value)
 

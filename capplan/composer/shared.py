@@ -5,6 +5,7 @@ nothing then; what they read and compute still does.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from capplan.physics.load import Load
 from capplan.physics.operators import Silicon
 from capplan.physics.surface import Array
 from capplan.records.architecture import Moe
+
+TILE: Final = 64
+"""Rows that a product takes no longer for than for one: the least tile of kernels."""
 
 
 def shared_terms(asked: Asked, tables: Silicon, share: Moe, count: int) -> Iterator[Term]:
@@ -39,8 +43,12 @@ def _beside(tables: Silicon, what: str, precision: str, shape: tuple[int, int], 
     curve, error = product(tables, what, precision, shape)
     read_s = shape[0] * shape[1] * BYTES[precision] / tables.limits.bandwidth_bytes_per_s
 
+    launched_s = max(
+        time_s for rows, time_s in zip(curve.sizes, curve.times_s, strict=True) if rows <= TILE
+    )
+
     def at(load: Load) -> Array:
         time_s = curve.within(np.maximum(load.tokens, 1))
-        return np.asarray(read_s + np.maximum(0.0, time_s - curve.times_s[0]))
+        return np.asarray(read_s + np.maximum(0.0, time_s - launched_s))
 
     return Term("shared", what, count, at, (curve.source,), error)

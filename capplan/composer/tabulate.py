@@ -24,6 +24,7 @@ from capplan.records.profile import (
     StepTable,
 )
 
+ELSEWHERE: Final = "Sources and the meaning of low_s and high_s stand with the steps."
 BOUNDS: Final = "Some cells exceed what the KV cache holds; they only bound interpolation."
 
 
@@ -48,14 +49,29 @@ class Tabulated:
 
     def tables(self) -> Tables:
         """All three tables; cells outside the operator tables are left out."""
-        return Tables(self._steps(), self._mixed(), self._prefill())
+        mixed = self._mixed()
+        return Tables(self._steps(self._largest(mixed)), mixed, self._prefill())
 
-    def _steps(self) -> StepTable:
+    def _largest(self, mixed: MixedTable) -> Array:
+        """Largest batch, by query tokens, at which every chunk is known beside it. [widths].
+
+        A plan reads what chunks add at every batch that it reads steps at.
+        """
+        held: dict[tuple[int, int], int] = {}
+        for row in mixed.rows:
+            held[row.query_tokens, row.batch] = held.get((row.query_tokens, row.batch), 0) + 1
+        whole = [place for place, chunks in held.items() if chunks == len(self.grid.chunks)]
+        widths = sorted({query for query, _ in held})
+        most = [max((b for q, b in whole if q == query), default=0) for query in widths]
+        return np.interp(self.grid.query_tokens, widths, most)
+
+    def _steps(self, largest: Array) -> StepTable:
         grid = self.grid
         cells = np.array(list(product(grid.batches, grid.contexts, grid.query_tokens)))
         load = decode_load(*cells.T)
         watts = self.tdp_w * power.part_of_tdp(self.gpu, self.band.kind, load.decode_tokens)
         touched = self._distinct(load)
+        most = dict(zip(grid.query_tokens, largest, strict=True))
         rows = tuple(
             StepCell(
                 batch=int(batch), context_tokens=int(context), query_tokens=int(query),
@@ -65,13 +81,14 @@ class Tabulated:
             for (batch, context, query), (time, low, high), watt, experts in zip(
                 cells, self._times(load), watts, touched, strict=True
             )
-            if time == time  # noqa: PLR0124 — NaN where the tables end
+            if np.isfinite(time) and batch <= most[int(query)]
         )  # fmt: skip
-        return StepTable(origin=self._origin(BOUNDS, power.SOURCE), rows=rows)
+        sources = (*self.band.middle.sources, power.SOURCE)
+        return StepTable(origin=self._origin(BOUNDS, sources), rows=rows)
 
     def _mixed(self) -> MixedTable:
         grid = self.grid
-        axes = grid.mixed_batches, grid.mixed_contexts, grid.mixed_query_tokens, grid.chunks
+        axes = grid.doubled_batches, grid.mixed_contexts, grid.mixed_query_tokens, grid.chunks
         cells = np.array(list(product(*axes)))
         rows = tuple(
             MixedCell(
@@ -81,7 +98,7 @@ class Tabulated:
             for (batch, context, query, chunk), (time, low, high) in zip(
                 cells, self._times(decode_load(*cells.T)), strict=True
             )
-            if time == time  # noqa: PLR0124
+            if np.isfinite(time)
         )  # fmt: skip
         note = "The chunk begins its prompt: nothing of it is cached."
         return MixedTable(origin=self._origin(note), rows=rows)
@@ -96,7 +113,7 @@ class Tabulated:
             for (tokens, cached), (time, low, high) in zip(
                 cells, self._times(prefill_load(*cells.T)), strict=True
             )
-            if time == time  # noqa: PLR0124
+            if np.isfinite(time)
         )  # fmt: skip
         note = f"Power is assumed, {power.PREFILL:.2f} of TDP."
         return PrefillTable(origin=self._origin(note), rows=rows)
@@ -114,13 +131,14 @@ class Tabulated:
         touched: Array = distinct_experts(routing, load.batch, load.query_tokens)
         return [digits(value) for value in touched]
 
-    def _origin(self, note: str, *more: Source) -> Origin:
+    def _origin(self, note: str, sources: tuple[Source, ...] = ()) -> Origin:
+        """Sources stand with the steps alone: the other tables rest on the same."""
         return Origin(
             kind="composed",
             machine=f"{self.gpu}, by NVIDIA's tables; not run as a whole",
             versions=self.versions,
-            sources=(*self.band.middle.sources, *more),
-            note=f"{self.band.note} {note}",
+            sources=sources,
+            note=f"{self.band.note} {note}" if sources else f"{note} {ELSEWHERE}",
         )
 
 

@@ -13,6 +13,7 @@ from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
+from capplan.physics import expert_entropy
 from capplan.physics.surface import Array
 
 QUANTILES = 400
@@ -33,6 +34,12 @@ class Routing:
     """Overlap of tokens of different sequences."""
     within: float
     """Overlap of tokens of one sequence in one step."""
+    popularity: tuple[float, ...] | None = None
+    """Chance of each expert to be chosen by a token, where it is known; `across` follows from it.
+    None for a beta distribution with the overlap `across`."""
+    by_lag: tuple[float, ...] | None = None
+    """Overlap of tokens of one sequence 1, 2, … apart, where it is known: then U rests on it, and
+    steps of tokens farther apart are refused. `within` is its mean over pairs."""
 
     def __post_init__(self) -> None:
         """Refuses overlaps that no routing can have."""
@@ -53,6 +60,26 @@ def independent_routing(experts: int, experts_per_token: int) -> Routing:
     return Routing(experts, experts_per_token, across=density, within=density)
 
 
+def popular_routing(popularity: ArrayLike, within: float | None = None) -> Routing:
+    """Routing whose experts are chosen as often as a count of them says.
+
+    Args:
+        popularity: How often each expert is chosen by a token, a share of tokens. [experts]
+        within: Overlap of tokens of one sequence; None for tokens that choose independently.
+
+    Raises:
+        ValueError: A share is not one, or the overlap is smaller than popularity alone makes it.
+    """
+    chance = np.asarray(popularity, dtype=float)
+    if np.any(chance < 0) or np.any(chance > 1):
+        raise ValueError("the popularity of an expert must be a share of the tokens")
+    chosen = round(float(chance.sum()))
+    chance *= chosen / chance.sum()
+    across = float(chance @ chance) / chosen
+    inside = across if within is None else within
+    return Routing(len(chance), chosen, across, inside, popularity=tuple(chance.tolist()))
+
+
 def distinct_experts(
     routing: Routing, batch: ArrayLike, query_tokens: ArrayLike, prefill_tokens: ArrayLike = 0
 ) -> Array:
@@ -65,6 +92,9 @@ def distinct_experts(
     U = E·(1 − E_p[miss_q(p)^B]). Overlap fades with the distance of two tokens, so the tokens of a
     prefill chunk count as sequences of their own.
 
+    Where overlaps are known by lag, the second level is the distribution of maximum entropy that
+    has them instead (`expert_entropy`).
+
     Args:
         routing: Expert counts and overlaps.
         batch: Decoding or verifying sequences; 0 in a step of prefill alone.
@@ -74,16 +104,19 @@ def distinct_experts(
     Returns:
         Mean count of distinct experts, shape of the arguments broadcast.
 
+    Raises:
+        ValueError: A sequence has tokens farther apart than overlaps by lag are known.
+
     Source:
         The one-level form is the beta-binomial distribution with mean `density` and pairwise
         correlation (overlap − density) / (1 − density); its limit of no correlation is MoESD
         (arXiv 2505.19645), section 3.
     """
     batch, query, prefill = np.broadcast_arrays(batch, query_tokens, prefill_tokens)
-    chance, weight = _popularity(routing)
+    chance, weight = popularity_nodes(routing)
+    by_sequence = _missed_by_sequence if routing.by_lag is None else _missed_by_lag
     missed = (
-        _missed_by_sequence(routing, chance, query) ** batch[..., None]
-        * (1 - chance) ** prefill[..., None]
+        by_sequence(routing, chance, query) ** batch[..., None] * (1 - chance) ** prefill[..., None]
     )
     return np.asarray(routing.experts * (1 - missed @ weight))
 
@@ -98,13 +131,32 @@ def _missed_by_sequence(routing: Routing, chance: Array, query: NDArray[np.int64
     return missed
 
 
+def _missed_by_lag(routing: Routing, chance: Array, query: NDArray[np.int64]) -> Array:
+    """The same from overlaps by lag, shape query × nodes."""
+    missed = np.ones((*query.shape, chance.size))
+    for tokens in np.unique(query[query > 0]):
+        missed[query == tokens] = _missed_of_width(routing, int(tokens))
+    return missed
+
+
+@lru_cache(maxsize=64)
+def _missed_of_width(routing: Routing, tokens: int) -> Array:
+    assert routing.by_lag is not None
+    chance, _ = popularity_nodes(routing)
+    correlation = (np.array(routing.by_lag) - routing.across) / (1 - routing.across)
+    return expert_entropy.missed(chance, tuple(correlation.tolist()), tokens)
+
+
 @lru_cache(maxsize=32)
-def _popularity(routing: Routing) -> tuple[Array, Array]:
+def popularity_nodes(routing: Routing) -> tuple[Array, Array]:
     """Nodes and weights of a quadrature over the popularity of an expert.
 
     Gauss-Legendre over the quantiles; the nodes are scaled so that their mean is exact, which
     keeps U(1, 1) at experts_per_token.
     """
+    if routing.popularity is not None:
+        known = np.array(routing.popularity)
+        return known, np.full(len(known), 1 / len(known))
     excess = routing.across - routing.density
     if excess < 1e-6 * routing.density:
         return np.array([routing.density]), np.array([1.0])

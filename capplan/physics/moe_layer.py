@@ -1,14 +1,14 @@
 """Time of the routed experts of one layer, fitted to a published table of it.
 
-T = r(n)·(a + b·U + c₁₆·P₁₆ + c₁₂₈·P₁₂₈ + e·n) for n tokens, U distinct experts and P rows padded to
-tiles: reading an expert costs b once, its tokens are worked off in tiles, moving tokens in and out
+T = r(n)·(a + b·U + Σ_m c_m·P_m + e·n) for n tokens, U distinct experts and P_m rows padded to tiles
+of m: reading an expert costs b once, its tokens are worked off in tiles, moving tokens in and out
 costs e each, and a is paid once. r carries what such a sum cannot: cliffs at certain sizes, where
 an engine changes kernels. It is what the rows showed at their own sizes and one elsewhere would be.
 
 Source:
     The terms a + b·U follow NVIDIA's silicon tables (aiconfigurator-core 0.12.0, Apache-2.0); MoESD
     (arXiv 2505.19645), section 3, has b·U without the constant. Tiles are those of grouped matrix
-    products, such as `fused_moe` in vLLM, which pads each expert's tokens to blocks of 16 to 128.
+    products, such as `fused_moe` in vLLM, which pads each expert's tokens to whole blocks.
 """
 
 from dataclasses import dataclass, replace
@@ -21,10 +21,8 @@ from scipy.optimize import nnls
 from capplan.physics.surface import Array
 from capplan.physics.synthetic_routing import routed_counts
 
-NARROW: Final = 16
-"""Rows of the tile that engines take for few tokens an expert."""
-WIDE: Final = 128
-"""Rows of the tile that they take for many."""
+TILES: Final = np.array([16, 32, 64, 128, 256])
+"""Rows of the tiles that kernels work in. The fit finds which of them a kernel takes."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +33,8 @@ class Routed:
     """Tokens that enter the layer, over all ranks."""
     distinct: Array
     """Experts of this GPU that got any."""
-    narrow_rows: Array
-    """Their tokens, each expert's padded to whole tiles of `NARROW`."""
-    wide_rows: Array
-    """The same for `WIDE`."""
+    padded_rows: Array
+    """Their tokens, each expert's padded to whole tiles of each of `TILES`. [..., tiles]"""
 
     @classmethod
     def of_counts(cls, tokens: float, counts: ArrayLike) -> Self:
@@ -49,9 +45,10 @@ class Routed:
             counts: Tokens of each of this GPU's experts. [draws, experts]
         """
         drawn = np.asarray(counts)
-        padded = [(-(-drawn // tile) * tile).sum(axis=-1).mean() for tile in (NARROW, WIDE)]
-        distinct = (drawn > 0).sum(axis=-1).mean()
-        return cls(*(np.asarray(part, dtype=float) for part in (tokens, distinct, *padded)))
+        padded = [(-(-drawn // tile) * tile).sum(axis=-1).mean() for tile in TILES]
+        return cls(
+            np.asarray(tokens), np.asarray((drawn > 0).sum(axis=-1).mean()), np.array(padded)
+        )
 
     @classmethod
     def of_totals(cls, tokens: ArrayLike, distinct: ArrayLike, rows: ArrayLike) -> Self:
@@ -66,18 +63,14 @@ class Routed:
         """
         parts = np.broadcast_arrays(tokens, distinct, rows)
         entering, experts, work = (np.asarray(part, dtype=float) for part in parts)
-        narrow, wide = (
-            np.maximum(tile * experts, work + tile * experts / 2) for tile in (NARROW, WIDE)
-        )
-        return cls(entering, experts, narrow, wide)
+        full = TILES * experts[..., None]
+        return cls(entering, experts, np.maximum(full, work[..., None] + full / 2))
 
     @property
     def terms(self) -> Array:
-        """The sum's terms beside its coefficients. [..., 5]."""
-        once = np.ones_like(self.tokens)
-        return np.stack(
-            [once, self.distinct, self.narrow_rows, self.wide_rows, self.tokens], axis=-1
-        )
+        """The sum's terms beside its coefficients. [..., 3 + tiles]."""
+        alone = np.stack([np.ones_like(self.distinct), self.distinct, self.tokens], axis=-1)
+        return np.concatenate([alone, self.padded_rows], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -107,7 +100,7 @@ class MoeRows:
         )
 
     def terms(self) -> Array:
-        """Terms of the sum for each row. [rows, 5]."""
+        """Terms of the sum for each row. [rows, 3 + tiles]."""
         places = zip(self.distribution, self.tokens, self.ranks, strict=True)
         return np.stack([self._routed(str(d), int(t), int(r)).terms for d, t, r in places])
 
@@ -124,7 +117,7 @@ class MoeLayer:
     experts_per_token: int
     ranks: int
     coefficients_s: tuple[float, ...]
-    """Of the constant, an expert, a row in narrow tiles, a row in wide ones and a token. [s]"""
+    """Of the constant, an expert, a token and a row in tiles of each width. [s]"""
     sizes: tuple[float, ...]
     """Tokens that rows were published for, rising."""
     over_sum: tuple[float, ...]
@@ -180,22 +173,37 @@ def fit_moe_layer(rows: MoeRows, ranks: int, least_expert_s: float = 0.0) -> Moe
     coefficients = _least_squares(terms, rows.time_s, least_expert_s)
     ratio = np.log(rows.time_s[own] / (terms[own] @ coefficients))
     sizes = np.unique(rows.tokens[own])
-    over_sum = [np.exp(ratio[rows.tokens[own] == size].mean()) for size in sizes]
+    over_sum = np.array([ratio[rows.tokens[own] == size].mean() for size in sizes])
+    crowded = sizes * rows.experts_per_token / rows.experts > TILES[0]
     return MoeLayer(
         rows.experts,
         rows.experts_per_token,
         ranks,
         tuple(coefficients.tolist()),
         tuple(sizes.astype(float).tolist()),
-        tuple(float(over) for over in over_sum),
+        tuple(np.exp(np.where(crowded, _smooth(over_sum), over_sum)).tolist()),
     )
 
 
+def _smooth(ratio: Array) -> Array:
+    """Each size's ratio with half of its neighbours'.
+
+    Where experts have tiles of tokens each, sizes of the table that fill them to the last row are
+    lucky in a way that no other routing is; at fewer tokens the ratio is left as it was read.
+    """
+    return np.convolve(np.pad(ratio, 1, mode="edge"), [0.25, 0.5, 0.25], mode="valid")
+
+
 def _least_squares(terms: Array, time_s: Array, least_expert_s: float) -> Array:
-    floor = np.array([0, least_expert_s, 0, 0, 0])
+    floor = np.zeros(terms.shape[-1])
+    floor[1] = least_expert_s
+    # Where no expert ever fills a tile, its rows rise with the experts alone: they are theirs.
+    filled = (terms[:, -len(TILES) :] > TILES * terms[:, 1:2]).any(axis=0)
+    told = np.append(np.ones(terms.shape[-1] - len(TILES), dtype=bool), filled)
     relative = terms / time_s[:, None]
-    above, _ = nnls(relative, 1 - relative @ floor)
-    return np.asarray(floor + above)
+    above = np.zeros(len(floor))
+    above[told], _ = nnls(relative[:, told], 1 - relative @ floor)
+    return floor + above
 
 
 def moe_layer_errors(rows: MoeRows, fitted: str = "balanced") -> tuple[MoeRows, Array]:

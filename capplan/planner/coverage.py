@@ -3,6 +3,7 @@
 import numpy as np
 
 from capplan.errors import Complaint
+from capplan.physics.fitted_steps import impossible_steps
 from capplan.physics.surface import Surface
 from capplan.planner.load import Load
 from capplan.planner.surfaces import Surfaces
@@ -117,15 +118,14 @@ def _impossible(profile: Profile, surfaces: Surfaces) -> list[Caveat]:
     rows = profile.mixed.rows
     places = np.array([(r.batch, r.context_tokens, r.query_tokens) for r in rows], dtype=float)
     free = int(np.sum(surfaces.step.at(*places.T) > np.array([row.step_s for row in rows])))
-    decode = surfaces.step.values[:, :, :1]
-    faster = int(np.sum(surfaces.step.values[:, :, 1:] < decode))
     found = []
     if free:
         text = f"{free} of {len(rows)} mixed steps are faster than the same step without a chunk"
         found.append(Caveat(about="mixed steps", text=f"{text}; counted as free"))
-    if faster:
-        text = f"{faster} verification steps are faster than decoding at the same batch"
-        found.append(Caveat(about="steps", text=f"{text}; used as they stand"))
+    steps = profile.steps.rows
+    for wrong, count in impossible_steps(steps).items():
+        text = f"{count} of {len(steps)} steps {wrong}, which cannot be; used as they stand"
+        found.append(Caveat(about="steps", text=text))
     return found
 
 

@@ -88,7 +88,7 @@ def _by_batch(replica: Replica, mix: int, tokens: Array) -> tuple[DraftRange, ..
     token_s = replica.unstretched_s[mix, 1:, whole].T / per_round[:, None]
     token_s = np.where(np.isnan(token_s), np.inf, token_s)
     best = _merged(np.argmin(token_s, axis=0), token_s)
-    return _ranges(best, replica.batch[whole], replica.variants.draft_tokens[1:])
+    return _ranges(best, replica.batch[whole], replica.variants.draft_tokens[1:], token_s)
 
 
 def _merged(best: NDArray[np.intp], token_s: Array) -> NDArray[np.intp]:
@@ -114,13 +114,15 @@ def _runs(best: NDArray[np.intp]) -> list[tuple[int, int]]:
 
 
 def _ranges(
-    best: NDArray[np.intp], batch: Array, lengths: tuple[int, ...]
+    best: NDArray[np.intp], batch: Array, lengths: tuple[int, ...], token_s: Array
 ) -> tuple[DraftRange, ...]:
     ranges: list[DraftRange] = []
     for first, last in _runs(best):
         start = ranges[-1].to_batch + 1 if ranges else 1
-        # Between two points of the grid the switch lies half way.
-        end = batch[-1] if last + 1 == len(batch) else (batch[last] + batch[last + 1]) / 2
+        # Between two points of the grid the switch lies half way, unless the first length was not
+        # measured any further.
+        ends = last + 1 == len(batch) or np.isinf(token_s[best[first], last + 1])
+        end = batch[last] if ends else (batch[last] + batch[last + 1]) / 2
         if int(end) >= start:
             ranges.append(
                 DraftRange(from_batch=start, to_batch=int(end), draft_tokens=lengths[best[first]])

@@ -68,11 +68,18 @@ def variants_that_run(curve: Curve) -> list[int]:
 
 
 def _known_contexts(curve: Curve, largest: int, query_tokens: Array) -> Array:
-    """Contexts at which the largest batch was measured with every step that runs."""
+    """Contexts at which every step that runs was measured, at the largest batch that it runs at."""
     step = curve.replica.surfaces.step
     axis = step.axes[1]
-    times = step.at(step.clamped(0, largest), axis[:, None], query_tokens)
+    last = np.array([_last_batch(curve, length, largest) for length in curve.draft_lengths])
+    times = step.at(step.clamped(0, last), axis[:, None], query_tokens)
     return axis[np.isfinite(times).all(axis=1)]
+
+
+def _last_batch(curve: Curve, draft_tokens: int, largest: int) -> int:
+    """The largest batch at which so many are drafted."""
+    ends = [one.to_batch for one in curve.ranges if one.draft_tokens == draft_tokens]
+    return min(max(ends), largest)
 
 
 def _round_s(curve: Curve, variant: int, batch: Array, context_tokens: Array, part: float) -> Array:

@@ -41,6 +41,8 @@ class Device:
     free_bytes: int
     clock: Clock
     meter: Meter
+    bandwidth_bytes_per_s: float | None = None
+    """Of its memory, by the driver's clock and bus width; None where it does not say."""
 
 
 def choose(wanted: DeviceKind | None) -> Device:
@@ -90,7 +92,16 @@ def _gpu() -> Device:
         free_bytes=torch.cuda.mem_get_info()[0],
         clock=CudaClock(),
         meter=meter,
+        bandwidth_bytes_per_s=_bandwidth(),
     )
+
+
+def _bandwidth() -> float | None:
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    clock_khz = getattr(properties, "memory_clock_rate", None)
+    width_bits = getattr(properties, "memory_bus_width", None)
+    # Two transfers a clock.
+    return 2 * clock_khz * 1e3 * width_bits / 8 if clock_khz and width_bits else None
 
 
 def _nvml() -> tuple[Meter, str | None]:

@@ -7,7 +7,9 @@ from typing import Final
 
 import capplan
 from capplan.physics.cache import kv_bytes_per_token
+from capplan.physics.fitted_steps import fitted_steps
 from capplan.physics.parameters import count_parameters
+from capplan.profiler.bounds import least_s
 from capplan.profiler.clocks import CudaClock
 from capplan.profiler.depth import USABLE
 from capplan.profiler.device import Device, Precision
@@ -90,6 +92,12 @@ def profile(measured: Measured, cells: Sequence[Cell]) -> Profile:
         tail=Tail(
             tpot_p99_over_mean={"plain": ASSUMED_TAIL, "speculative": ASSUMED_TAIL},
             origin=Origin(kind="assumed", note="not measured: one step at a time was timed"),
+        ),
+        fit=fitted_steps(
+            tuple(steps),
+            least_s(
+                measured.whole, measured.bytes_per_value, measured.device.bandwidth_bytes_per_s
+            ),
         ),
         caveats=_caveats(measured, cells),
     )

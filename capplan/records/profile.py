@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from capplan.records.base import Record
 from capplan.records.caveat import Caveat, Origin
+from capplan.records.fit import Fit
 from capplan.units import (
     AtLeastOne,
     Bytes,
@@ -301,4 +302,6 @@ class Profile(Record):
     power: IdlePower | None = None
     """None where no meter was read: plans from it say nothing of power."""
     tail: Tail
+    fit: Fit | None = None
+    """Of the steps; None where nobody fitted them. Plans read the points, not the fit."""
     caveats: tuple[Caveat, ...] = ()

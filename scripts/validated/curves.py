@@ -101,7 +101,7 @@ def _curve(model: str, choice: Choice) -> SpeedUpCurve:
     found = compose(model, coarse(choice)).composed
     profile = found.profile
     (drafter,) = profile.drafters.values()
-    batches = np.array(found.grid.drafting_batches, dtype=float)
+    batches = np.array(found.grid.doubled_batches, dtype=float)
     surfaces = Surfaces.of(profile, drafter)
     plain = surfaces.step_s(batches, CONTEXT_TOKENS, 1)
     by_length = np.array([_speed_up(surfaces, drafter, batches, g) for g in range(1, 9)])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from capplan.composer.experts import most_loaded
 from capplan.errors import InputError
 from capplan.physics.experts import Routing, independent_routing
 from capplan.physics.load import decode_load
@@ -94,19 +93,6 @@ class TestExperts:
             for distribution in ("power_law_1.01", "power_law_1.2")
         ]  # fmt: skip
         assert layer.at(decode_load(1024, 1024, 1)) == pytest.approx(np.mean(rows), rel=0.12)
-
-    def test_the_most_loaded_group_agrees_with_drawing(self):
-        random = np.random.default_rng(5)
-        for experts, groups, touched in ((512, 8, 39), (256, 8, 160), (128, 4, 30)):
-            draws = [
-                np.bincount(random.permutation(experts)[:touched] % groups).max()
-                for _ in range(4000)
-            ]
-            found = most_loaded(np.array(float(touched)), experts, groups)
-            assert found == pytest.approx(np.mean(draws), rel=0.06)
-
-    def test_one_group_holds_them_all(self):
-        assert most_loaded(np.array(37.0), 128, 1) == pytest.approx(37, rel=1e-6)
 
     def test_a_layer_of_other_counts_is_lent_with_a_caveat(self):
         composition = deployed("qwen3-next-80b-a3b", split=(2, 2, 1))

@@ -11,6 +11,7 @@ from capplan.physics.experts import (
     Routing,
     distinct_experts,
     independent_routing,
+    popular_routing,
 )
 from capplan.physics.surface import Array
 
@@ -138,3 +139,25 @@ def test_independent_tokens_touch_the_most(routing: Routing, batch: int, query: 
 def test_overlaps_that_no_routing_has_are_refused(across: float, within: float) -> None:
     with pytest.raises(ValueError, match="overlaps must satisfy"):
         Routing(128, 8, across=across, within=within)
+
+
+def test_known_popularity_gives_the_sum_over_experts() -> None:
+    chance = np.array([0.9, 0.5, 0.3, 0.2, 0.1, 0.0])
+    expected = [(1 - (1 - chance) ** tokens).sum() for tokens in (1, 3, 20)]
+    found = distinct_experts(popular_routing(chance), [1, 3, 20], 1)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_known_popularity_with_likeness_inside_a_sequence_is_as_a_simulation_has_it() -> None:
+    chance = np.array([0.7, 0.5, 0.4, 0.2, 0.1, 0.1])
+    routing = popular_routing(chance, within=0.75)
+    rng = np.random.default_rng(2)
+    inner = (1 - routing.within) / (routing.within - routing.across)
+    drawn = rng.beta(inner * chance, inner * (1 - chance), (40_000, 3, 6))
+    chosen = (rng.random((40_000, 3, 4, 6)) < drawn[:, :, None]).any(axis=(1, 2)).sum(axis=1)
+    assert distinct_experts(routing, 3, 4) == pytest.approx(chosen.mean(), rel=0.01)
+
+
+def test_a_popularity_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="a share of the tokens"):
+        popular_routing([1.2, 0.8])

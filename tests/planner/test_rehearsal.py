@@ -57,6 +57,26 @@ def test_draft_lengths_follow_the_ranges():
             assert tables.draft_tokens[tables.variant_by_batch[batch]] == draft.draft_tokens
 
 
+def test_draft_lengths_end_where_their_steps_were_measured_and_every_step_that_runs_is_known():
+    # Four drafts were measured to batch 64 alone, two to 128, as operator tables end.
+    last = {5: 64, 4: 64, 3: 128}
+    kept = [cell for cell in PROFILE.steps.rows if cell.batch <= last.get(cell.query_tokens, 10**6)]
+    steps = PROFILE.steps.model_copy(update={"rows": tuple(kept)})
+    mixed = [c for c in PROFILE.mixed.rows if c.batch <= last.get(c.query_tokens, 10**6)]
+    ragged = PROFILE.model_copy(
+        update={"steps": steps, "mixed": PROFILE.mixed.model_copy(update={"rows": tuple(mixed)})}
+    )
+    _, curve = solved("by-load", ragged)
+    ends = {draft.draft_tokens: draft.to_batch for draft in curve.ranges}
+    assert len(ends) > 1
+    assert all(end <= last.get(drafts + 1, 256) for drafts, end in ends.items())
+    tables = engine(curve, 0)
+    batch = np.arange(1, tables.max_batch + 1)
+    read = tables.step_s[tables.variant_by_batch[1:], batch]
+    assert len(tables.context_tokens) > 0
+    assert np.isfinite(read).all()
+
+
 def test_lengths_keep_their_means_and_their_quantiles():
     found = drawn("plain", prompt=1000.0, output=300.0, cv=0.8)
     assert (found.prefill_tokens + found.cached_tokens).mean() == pytest.approx(1000, rel=1e-6)
