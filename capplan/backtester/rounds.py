@@ -49,6 +49,10 @@ class Steps(Protocol):
     def origin(self) -> Literal["composed", "estimated"]:
         """Of operators timed, or of rooflines."""
 
+    @property
+    def sparse(self) -> bool:
+        """Whether the model has routed experts."""
+
     def step_s(self, load: Load, overlap: Overlap) -> Array:
         """Time of a step [s]; NaN outside the tables."""
 
@@ -57,7 +61,7 @@ class Steps(Protocol):
 
 
 @dataclass(frozen=True)
-class Predicted:
+class Ranged:
     """One ratio with its range."""
 
     value: float
@@ -71,18 +75,10 @@ class RoundResult:
 
     published: PublishedRound
     origin: Literal["composed", "estimated"]
-    cycle: Predicted
-    verify: Predicted
-    speed_up: Predicted | None
+    cycle: Ranged
+    verify: Ranged
+    speed_up: Ranged | None
     """None where tokens per round were not published."""
-
-    @property
-    def decided(self) -> bool | None:
-        """Whether speculation is predicted to pay; None where the range holds 1."""
-        found = self.speed_up
-        if found is None or found.low <= 1 <= found.high:
-            return None
-        return found.low > 1
 
 
 def missing(published: PublishedRound) -> str | None:
@@ -94,7 +90,7 @@ def missing(published: PublishedRound) -> str | None:
         "batch": published.batches,
         "draft length": published.passes and published.query_tokens,
         "drafter": published.drafter,
-        "tokens per round": published.tokens_per_round or published.speed_up is None,
+        "tokens per round": published.tokens_per_round or published.cycle_ratio,
     }
     return next((f"{fact} not said" for fact, value in facts.items() if not value), None)
 
@@ -147,11 +143,11 @@ def _against_plain(
     return plain, (longer + gaps) / (predicted + gaps)
 
 
-def _joined(value: float, verified: Predicted, error: float, host: Array) -> Predicted:
+def _joined(value: float, verified: Ranged, error: float, host: Array) -> Ranged:
     """A cycle ratio with the parts of its range joined in quadrature; never below 1."""
     below = np.linalg.norm([verified.value - verified.low, error, host[1] - host[0]])
     above = np.linalg.norm([verified.high - verified.value, error, host[2] - host[1]])
-    return Predicted(value, max(1.0, value - float(below)), value + float(above))
+    return Ranged(value, max(1.0, value - float(below)), value + float(above))
 
 
 def host_s(published: PublishedRound) -> Array:
@@ -166,17 +162,17 @@ def host_s(published: PublishedRound) -> Array:
 _ENDS: Final[tuple[Overlap, ...]] = ("independent", "alike")
 
 
-def _ranged(middle: float, ends: list[float], error: float) -> Predicted:
+def _ranged(middle: float, ends: list[float], error: float) -> Ranged:
     """The middle, with what other routing and a step's error may change joined in quadrature."""
     below = np.hypot(middle - min(middle, *ends), error * middle)
     above = np.hypot(max(middle, *ends) - middle, error * middle)
     # Verifying more tokens is never faster than decoding one.
-    return Predicted(float(middle), float(max(1.0, middle - below)), float(middle + above))
+    return Ranged(float(middle), float(max(1.0, middle - below)), float(middle + above))
 
 
-def _won(tokens: float, cycle: Predicted) -> Predicted:
+def _won(tokens: float, cycle: Ranged) -> Ranged:
     """Speed-up, the part of its range by the cycle and by acceptance joined in quadrature."""
     value = tokens / cycle.value
     below = np.hypot(1 - cycle.value / cycle.high, ACCEPTANCE_ERROR)
     above = np.hypot(cycle.value / cycle.low - 1, ACCEPTANCE_ERROR)
-    return Predicted(value, value * float(1 - below), value * float(1 + above))
+    return Ranged(value, value * float(1 - below), value * float(1 + above))

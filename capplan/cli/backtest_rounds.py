@@ -50,6 +50,11 @@ class ComposedSteps:
     draft: DraftTime | None
     origin: Literal["composed"] = "composed"
 
+    @property
+    def sparse(self) -> bool:
+        """Whether the model has routed experts."""
+        return self.band.kind == "moe"
+
     def step_s(self, load: Load, overlap: Overlap) -> Array:
         """Time of a step [s]."""
         others = {"independent": self.band.independent, "alike": self.band.alike}
@@ -70,6 +75,11 @@ class EstimatedSteps:
     target: EstimatedStep
     draft: EstimatedStep | None
     origin: Literal["estimated"] = "estimated"
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the model has routed experts."""
+        return experts_of(self.target.model) is not None
 
     def step_s(self, load: Load, overlap: Overlap) -> Array:
         """Time of a step [s]."""

@@ -2,7 +2,7 @@
 
 T = host + Σ_layers (launches + weights and arithmetic + distinct experts + cache + sums) + head
 
-Experts add reading and arithmetic, whose rows are padded to tiles, as fits to timed layers do
+Experts add reading and arithmetic, whose rows are padded to tiles, as in fits to timed layers
 (moe_layer.py); other matrices take the longer of the two.
 
 Far coarser than a step composed of timed kernels. What it is for is the ratio of two steps of one
@@ -18,7 +18,6 @@ from capplan.physics.cache import cache_by_kind
 from capplan.physics.cache_reads import cache_read
 from capplan.physics.experts import Routing, distinct_experts
 from capplan.physics.load import Load
-from capplan.physics.moe_layer import Routed
 from capplan.physics.parameters import count_layers
 from capplan.physics.sharding import Split, on_gpu
 from capplan.physics.surface import Array
@@ -33,6 +32,8 @@ KERNELS: Final = {"attention": 6, "dense": 4, "moe": 2}
 EXPERTS_S: Final = 30e-6
 """Of a layer's routed experts whatever they read: median of 237 fits to NVIDIA's tables (12 to
 136), aiconfigurator-core 0.12.0, Apache-2.0."""
+TILE: Final = 16
+"""Rows that an expert's tokens are padded to; its last tile is half full on average."""
 READ: Final = 0.85
 """Part of the bandwidth that kernels reach: 0.75 to 0.90 in the same fits."""
 COMPUTE: Final = 0.65
@@ -91,7 +92,7 @@ class EstimatedStep:
             touched = distinct_experts(routing, load.batch, load.query_tokens)
             moved_s = touched * each * self.bytes_per_weight / self._read
             chosen = load.tokens * kind.feed_forward.experts_per_token
-            rows = Routed.of_totals(load.tokens, touched, chosen).narrow_rows
+            rows = np.maximum(TILE * touched, chosen + TILE * touched / 2)
             time_s = time_s + EXPERTS_S + moved_s + rows * each * 2 / self._compute
         return np.asarray(time_s + self._cache_s(one, load) + self._sums_s(load))
 

@@ -43,6 +43,7 @@ def _point(row: Fields) -> PublishedRound:
         place=row.here,
         source=row.text("source_url"),
         model=model,
+        sparse=row.count("experts") is not None or words.sparse(model),
         gpu=gpu,
         gpus=gpus,
         engine=words.engine(engine),
@@ -57,7 +58,6 @@ def _point(row: Fields) -> PublishedRound:
         context_tokens=words.context(row.part("extra").tree.get("context")),
         speed_up=row.number("speedup"),
         cycle_ratio=row.part("derived").number("cycle_over_decode"),
-        verify_ratio=row.number("verify_over_decode"),
     )
 
 

@@ -69,6 +69,7 @@ def _point(report: Fields, point: Fields, index: int) -> PublishedRound:
         place=point.here,
         source=report.text("link"),
         model=model,
+        sparse=words.sparse(model),
         gpu=gpu,
         gpus=gpus,
         engine=words.engine(report.text("engine")),
@@ -83,7 +84,6 @@ def _point(report: Fields, point: Fields, index: int) -> PublishedRound:
         plain_s=batch / plain if batch and plain else None,
         speed_up=next((one for key in SPEED_UP if (one := point.number(key)) is not None), None),
         cycle_ratio=None,
-        verify_ratio=None,
     )
 
 

@@ -29,6 +29,7 @@ WEIGHTS: Final = (
 )
 STEPS: Final = re.compile(r"(?:(\d+) steps|steps (\d+)),? top-?k (\d+)(?:,| draft) ?(\d+)")
 SWEEP: Final = re.compile(r"batch sweep (\d+)\.\.(\d+)")
+SPARSE: Final = re.compile(r"-A\d+(\.\d+)?B|\bMoE\b|experts|deepseek-(v|r)", re.IGNORECASE)
 SPAN: Final = re.compile(r"(\d+)\s*[-–]\s*(\d+)")
 
 
@@ -97,3 +98,8 @@ def context(text: object) -> int | None:
     """Tokens of a context written as 4K."""
     found = re.fullmatch(r"(\d+)\s*[Kk]", text) if isinstance(text, str) else None
     return int(found[1]) * 1024 if found else None
+
+
+def sparse(model: str | None) -> bool:
+    """Whether a model's name says that it has routed experts."""
+    return bool(SPARSE.search(model or ""))
