@@ -38,7 +38,7 @@ def rows(published: Sequence[PublishedRound], steps: Find) -> tuple[Predicted, .
 
 
 def agreement(rows: Sequence[Predicted]) -> float | None:
-    """Part of the decided pairs whose sign was measured as predicted; None where none is decided."""
+    """Part of the decided pairs whose sign was measured as predicted; None without any."""
     signs = [_gains(row) == (row.measured > 1) for row in pairs(rows) if decided(row)]
     return sum(signs) / len(signs) if signs else None
 

@@ -20,8 +20,8 @@ CONTEXT_TOKENS: Final = 1024
 HOST_S: Final = {"sglang": (1.0e-3, 3.0e-3, 6.0e-3)}
 """What a round costs beside its kernels, least, middle and most. [s]
 
-SGLang's workers for speculation ran without overlapped scheduling until late in 2025: LMSYS saw 51.0
-rather than 60.4 tokens/s of 2 requests for want of it, 6 ms a step
+SGLang's workers for speculation ran without overlapped scheduling until late in 2025: for want of
+it LMSYS saw 51.0 rather than 60.4 tokens/s of 2 requests, 6 ms a step
 (https://lmsys.org/blog/2025-07-17-mtp/).
 """
 OTHER_HOST_S: Final = (0.3e-3, 1.0e-3, 2.4e-3)

@@ -1,33 +1,27 @@
-"""Deployments of published rounds: composed of operator tables, or estimated where there are none."""
+"""Deployments of published rounds, composed of operator tables or, without any, estimated."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
-from typing import Final, Literal
-
-import numpy as np
+from typing import Final
 
 from capplan.backtester.gpus import RATES, TABLES
-from capplan.backtester.rounds import Overlap
 from capplan.cli import models
+from capplan.cli.backtest_steps import ComposedSteps, EstimatedSteps, routings
 from capplan.cli.known_drafters import drafting
 from capplan.composer.asked import Asked
-from capplan.composer.band import Band, alike_routing, band, experts_of
-from capplan.composer.drafting import ROUND_S, DraftTime, as_model, draft_time
-from capplan.composer.experts import assumed_routing
-from capplan.composer.reading import times_s
+from capplan.composer.band import experts_of
+from capplan.composer.compose import composed
+from capplan.composer.drafting import as_model, draft_time
 from capplan.composer.wanted import Drafting
 from capplan.errors import Complaint, InputError
 from capplan.importers.silicon import silicon
 from capplan.physics import draft_model
 from capplan.physics.draft_model import DraftModel
 from capplan.physics.estimated_step import EstimatedStep
-from capplan.physics.experts import independent_routing
-from capplan.physics.load import Load, decode_load
 from capplan.physics.precision import formats
 from capplan.physics.sharding import Split, broken_rules
-from capplan.physics.surface import Array
-from capplan.records.architecture import Architecture, Dense, DraftHead, Moe
+from capplan.records.architecture import Architecture, Dense, DraftHead, Moe, NoFeedForward
 from capplan.records.published import PublishedRound
 from capplan.records.stored import Stored
 
@@ -40,67 +34,6 @@ was at hand, and those of Qwen3.5 and 3.6 of that size agree."""
 BYTES: Final = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5625, "int4": 0.6}
 """A stored weight with its scales; of int4 that of llama.cpp's Q4_K mixtures, 4.85 bits."""
 NODE: Final = 8
-
-
-@dataclass(frozen=True)
-class ComposedSteps:
-    """Steps of a deployment whose operators were all timed."""
-
-    band: Band
-    draft: DraftTime | None
-    origin: Literal["composed"] = "composed"
-
-    @property
-    def sparse(self) -> bool:
-        """Whether the model has routed experts."""
-        return self.band.kind == "moe"
-
-    def step_s(self, load: Load, overlap: Overlap) -> Array:
-        """Time of a step [s]."""
-        others = {"independent": self.band.independent, "alike": self.band.alike}
-        return times_s(others.get(overlap) or self.band.middle, load)
-
-    def draft_s(self, load: Load, passes: int, beams: int) -> Array:
-        """Kernel time of drafting [s]; beams of a tree run side by side."""
-        if self.draft is None:
-            return np.zeros(load.batch.shape)
-        drafts = np.full(load.batch.shape, float(passes))
-        return self.draft.at(load.batch * beams, drafts) - ROUND_S
-
-
-@dataclass(frozen=True)
-class EstimatedSteps:
-    """Steps of a deployment by rooflines."""
-
-    target: EstimatedStep
-    draft: EstimatedStep | None
-    origin: Literal["estimated"] = "estimated"
-
-    @property
-    def sparse(self) -> bool:
-        """Whether the model has routed experts."""
-        return experts_of(self.target.model) is not None
-
-    def step_s(self, load: Load, overlap: Overlap) -> Array:
-        """Time of a step [s]."""
-        shape = experts_of(self.target.model)
-        if shape is None:
-            return self.target.step_s(load, None)
-        routings = {
-            "assumed": assumed_routing(shape),
-            "independent": independent_routing(shape.experts, shape.experts_per_token),
-            "alike": alike_routing(shape),
-        }
-        return self.target.step_s(load, routings[overlap])
-
-    def draft_s(self, load: Load, passes: int, beams: int) -> Array:
-        """Kernel time of drafting [s]: each pass is a step of the drafter, host time in a model's."""
-        if self.draft is None:
-            return np.zeros(load.batch.shape)
-        shape = experts_of(self.draft.model)
-        context = float(load.context_tokens.max())
-        step = decode_load(load.batch * beams, context, 1)
-        return passes * self.draft.step_s(step, None if shape is None else assumed_routing(shape))
 
 
 def steps(published: PublishedRound) -> ComposedSteps | EstimatedSteps:
@@ -134,12 +67,14 @@ def _composed(
     asked = _asked(model, TABLES[published.gpu], split, published.engine, published.weights)
     tables = silicon(asked.gpu, asked.engine)
     own = None if drafter is None else draft_time(asked, Drafting(drafter, (), ()), tables)
-    return ComposedSteps(band(asked, tables), own)
+    target = {
+        overlap: composed(replace(asked, routing=routing), tables)
+        for overlap, routing in routings(model).items()
+    }
+    return ComposedSteps(target, own)
 
 
-def _asked(
-    model: Architecture, gpu: str, split: Split, engine: str, weights: str | None
-) -> Asked:
+def _asked(model: Architecture, gpu: str, split: Split, engine: str, weights: str | None) -> Asked:
     stored = formats(model.stored or Stored(scheme="16 bits"))
     blocks = model.stored is not None and "fp8 in blocks" in model.stored.scheme
     names = {part: weights or name for part, name in stored.items()}
@@ -208,6 +143,8 @@ def _eagle(model: Architecture) -> DraftModel:
     """
     kind = model.layer_kinds[0]
     shape = kind.feed_forward
+    if isinstance(shape, NoFeedForward):
+        raise _refused("drafter", "its shape is not known", "eagle")
     width = shape.expert_width if isinstance(shape, Moe) else shape.width
     layer = kind.model_copy(update={"layers": 1, "feed_forward": Dense(kind="dense", width=width)})
     head = DraftHead(kind="eagle3", layer_kinds=(layer,), joined_size=2 * model.hidden_size)

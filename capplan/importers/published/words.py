@@ -13,7 +13,12 @@ GPUS: Final = (
     "L40S", "L40", "RTX PRO 6000", "RTX 5090",
 )  # fmt: skip
 """As sold; the longer of two names that begin alike comes first."""
-ENGINES: Final = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "trtllm", "llama.cpp": "llama.cpp"}
+ENGINES: Final = {
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "tensorrt-llm": "trtllm",
+    "llama.cpp": "llama.cpp",
+}
 DRAFTERS: Final = (
     (re.compile(r"draft(?: model)? ([A-Z][\w.]*-[\w.]+B)\b"), None),
     (re.compile(r"eagle-?3", re.IGNORECASE), "eagle3"),
