@@ -35,6 +35,11 @@ class Curve:
             )
         return np.asarray(np.interp(size, self.sizes, self.times_s))
 
+    def within(self, size: ArrayLike) -> Array:
+        """Time at these sizes [s], NaN outside the table."""
+        sizes = np.asarray(size, dtype=float)
+        return np.asarray(np.interp(sizes, self.sizes, self.times_s, left=np.nan, right=np.nan))
+
 
 @dataclass(frozen=True)
 class Roofline:

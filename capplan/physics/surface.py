@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Self
 
@@ -52,25 +53,36 @@ class Surface:
         """
         sides = []
         outside = np.asarray(False)
-        for axis, stride, coordinate in zip(self.axes, self._strides(), coordinates, strict=True):
-            below, fraction, beyond = _bracket(axis, np.asarray(coordinate, dtype=float))
+        for axis, step, stride, coordinate in zip(
+            self.axes, self._steps, self._strides, coordinates, strict=True
+        ):
+            below, fraction, beyond = _bracket(axis, step, np.asarray(coordinate, dtype=float))
             pair = (below * stride, 1 - fraction), ((below + 1) * stride, fraction)
             # A neighbour without weight anywhere is left out: most often a measured draft length's.
             sides.append([(place, weight) for place, weight in pair if weight.any()])
             outside = outside | beyond
         total: Array = np.zeros(np.broadcast_shapes(*(np.shape(c) for c in coordinates)))
-        holes = np.isnan(self.values).any()
         for corner in product(*sides):
             places, weights = zip(*corner, strict=True)
             share, value = math.prod(weights), self.values.take(sum(places))
             # A hole must not spoil points that give it no weight: 0 * NaN is NaN.
-            total += np.where(share > 0, share * value, 0.0) if holes else share * value
+            total += np.where(share > 0, share * value, 0.0) if self._holes else share * value
         return np.where(outside, np.nan, total)
 
+    @cached_property
     def _strides(self) -> list[int]:
         """How far apart neighbours along each axis lie in the flattened grid."""
         shape = self.values.shape
         return [math.prod(shape[place + 1 :]) for place in range(len(shape))]
+
+    @cached_property
+    def _steps(self) -> list[Array]:
+        """From each coordinate of an axis to the next."""
+        return [np.diff(axis) for axis in self.axes]
+
+    @cached_property
+    def _holes(self) -> bool:
+        return bool(np.isnan(self.values).any())
 
     def has(self, *coordinates: float) -> bool:
         """Whether the point itself was measured."""
@@ -87,11 +99,13 @@ class Surface:
         return np.asarray(np.minimum(inside, self.axes[axis][-1]) if above else inside)
 
 
-def _bracket(axis: Array, coordinate: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.bool_]]:
+def _bracket(
+    axis: Array, step: Array, coordinate: Array
+) -> tuple[NDArray[np.intp], Array, NDArray[np.bool_]]:
     """Index of the point below, the fraction of the way to the next, and whether it is outside."""
     beyond = ~((coordinate >= axis[0]) & (coordinate <= axis[-1]))
     if len(axis) == 1:
         return np.zeros(coordinate.shape, dtype=np.intp), np.zeros(coordinate.shape), beyond
     below = np.searchsorted(axis[1:-1], coordinate, side="right")
-    fraction = (coordinate - axis[below]) / np.diff(axis)[below]
+    fraction = (coordinate - axis[below]) / step[below]
     return below, np.where(beyond, 0.0, fraction), beyond
