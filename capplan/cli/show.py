@@ -69,8 +69,7 @@ def show(
         typer.Option(
             metavar="NAME|FILE",
             help="A known drafter, a drafter's config.json, a model, mtp for the model's own head, "
-            "or none. "
-            "Default: mtp where the model has it.",
+            "or none. Default: mtp where the model has it.",
         ),
     ] = None,
     draft_tokens: Annotated[
