@@ -13,6 +13,8 @@ class PublishedRound:
     source: str | None
     """Its address."""
     model: str | None
+    sparse: bool
+    """Whether the source says that the model has routed experts."""
     gpu: str | None
     """As sold: A800, H100; None where nothing that we know is named."""
     gpus: int
@@ -33,13 +35,13 @@ class PublishedRound:
     drafter: str | None
     """`eagle3`, `eagle`, `mtp`, `ngram`, or a model's name."""
     context_tokens: int | None
+    plain_s: float | None
+    """Time of a plain decode step at the batch, where that was published. [s]"""
     speed_up: float | None
     cycle_ratio: float | None
     """Time of a round over a plain decode step at the same batch."""
-    verify_ratio: float | None
-    """Time of the bare verification step over the same."""
 
     @property
     def tells(self) -> bool:
         """Whether there is anything to compare a prediction with."""
-        return any(one is not None for one in (self.speed_up, self.cycle_ratio, self.verify_ratio))
+        return self.speed_up is not None or self.cycle_ratio is not None

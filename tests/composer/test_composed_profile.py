@@ -139,7 +139,10 @@ def test_every_number_of_a_composed_profile_has_an_origin_and_none_is_measured()
     assert profile.memory.origin.kind == "estimated"
     assert {profile.power.origin.kind, profile.tail.origin.kind} == {"assumed"}
     for table in tables:
-        assert any("aiconfigurator-core" in source.where for source in table.origin.sources) or "stand with the steps" in table.origin.note
+        assert (
+            any("aiconfigurator-core" in source.where for source in table.origin.sources)
+            or "stand with the steps" in table.origin.note
+        )
 
 
 def test_a_drafter_that_cannot_be_composed_is_left_out_with_the_reason() -> None:

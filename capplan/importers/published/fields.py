@@ -30,7 +30,8 @@ class Fields:
         value = self.tree.get(key)
         if value is None or isinstance(value, str):
             return value
-        return self._wrong(key, "must be text", value)
+        self._wrong(key, "must be text", value)
+        return None
 
     def number(self, key: str, *, least: float = 0.0) -> float | None:
         """A number above `least`; of a range such as 2.1-2.3 the middle; None for anything else.
@@ -47,9 +48,11 @@ class Fields:
                 return None
             value = (float(found[1]) + float(found[2])) / 2
         if isinstance(value, bool) or not isinstance(value, int | float):
-            return self._wrong(key, "must be a number, a range or words", value)
+            self._wrong(key, "must be a number, a range or words", value)
+            return None
         if not least < value < float("inf"):
-            return self._wrong(key, f"must be a number above {least:g}", value)
+            self._wrong(key, f"must be a number above {least:g}", value)
+            return None
         return float(value)
 
     def count(self, key: str) -> int | None:
@@ -57,15 +60,16 @@ class Fields:
         value = self.number(key, least=-1e-9)
         if value is None or isinstance(self.tree[key], str):
             return None
-        return int(value) if value == int(value) else self._wrong(key, "must be whole", value)
+        if value == int(value):
+            return int(value)
+        self._wrong(key, "must be whole", value)
+        return None
 
     def part(self, key: str) -> "Fields":
-        """A mapping inside; an empty one where it is missing."""
+        """A mapping inside; an empty one where something else, or nothing, stands there."""
         value = self.tree.get(key)
-        if value is not None and not isinstance(value, dict):
-            self._wrong(key, "must be a mapping", value)
-            value = None
-        return Fields(value or {}, (*self.path, key), self.place, self.complaints)
+        inside = value if isinstance(value, dict) else {}
+        return Fields(inside, (*self.path, key), self.place, self.complaints)
 
     def _wrong(self, key: str, rule: str, value: object) -> None:
         self.complaints.append(

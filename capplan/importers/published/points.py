@@ -43,6 +43,7 @@ def _point(row: Fields) -> PublishedRound:
         place=row.here,
         source=row.text("source_url"),
         model=model,
+        sparse=row.count("experts") is not None or words.sparse(model),
         gpu=gpu,
         gpus=gpus,
         engine=words.engine(engine),
@@ -53,8 +54,16 @@ def _point(row: Fields) -> PublishedRound:
         query_tokens=row.count("verify_tokens"),
         tokens_per_round=row.number("mean_accepted_len"),
         drafter=words.drafter(measured, engine, note, hardware),
+        plain_s=_plain_s(row, measured, note),
         context_tokens=words.context(row.part("extra").tree.get("context")),
         speed_up=row.number("speedup"),
         cycle_ratio=row.part("derived").number("cycle_over_decode"),
-        verify_ratio=row.number("verify_over_decode"),
     )
+
+
+def _plain_s(row: Fields, *texts: str | None) -> float | None:
+    """Of tokens/s over the whole batch; other units are rarely told, and not guessed."""
+    rate, batch = row.number("t_ar"), row.tree.get("batch")
+    if rate is None or not isinstance(batch, int):
+        return None
+    return batch / rate if any("tok/s" in t or "tokens/s" in t for t in texts if t) else None

@@ -14,6 +14,8 @@ from capplan.records.published import PublishedRound
 BATCH: Final = ("bs", "conc")
 DRAFTS: Final = ("gamma", "k")
 SPEED_UP: Final = ("speedup", "vs_vanilla")
+PLAIN: Final = ("baseline_curve_tok_s", "base_tok_s")
+"""Tokens/s of a whole batch without speculation, by batch."""
 TREE: Final = re.compile(r"(\d+)/(\d+)")
 
 
@@ -59,12 +61,15 @@ def _point(report: Fields, point: Fields, index: int) -> PublishedRound:
     drafts = _first(point, DRAFTS)
     gpus = int(_first(point, ("tp",)) or _first(report, ("tp",)) or gpus)
     batch = _first(point, BATCH) or _first(report, BATCH)
+    rates = (point.number("base"), *(report.part(key).number(str(batch)) for key in PLAIN))
+    plain = next((rate for rate in rates if rate), None)
     verified = int(tree[2]) if tree else drafts and drafts + 1
     return PublishedRound(
         name=f"{report.tree.get('id')}.{index + 1}",
         place=point.here,
         source=report.text("link"),
         model=model,
+        sparse=words.sparse(model),
         gpu=gpu,
         gpus=gpus,
         engine=words.engine(report.text("engine")),
@@ -76,9 +81,9 @@ def _point(report: Fields, point: Fields, index: int) -> PublishedRound:
         tokens_per_round=point.number("AL"),
         drafter=words.drafter(method),
         context_tokens=None,
+        plain_s=batch / plain if batch and plain else None,
         speed_up=next((one for key in SPEED_UP if (one := point.number(key)) is not None), None),
         cycle_ratio=None,
-        verify_ratio=None,
     )
 
 

@@ -45,7 +45,9 @@ def source_file(path: Path) -> SourceFile:
         raise InputError([Complaint(str(path), "", f"cannot be read: {error}")]) from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise InputError([Complaint(f"{path}:{line}", "", f"is not YAML: {error.problem}")]) from error
+        raise InputError(
+            [Complaint(f"{path}:{line}", "", f"is not YAML: {error.problem}")]
+        ) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise InputError([Complaint(str(path), "", f"is not YAML: {error}")]) from error
     return SourceFile(path, tree, dict(_lines(node, ())))

@@ -13,7 +13,12 @@ GPUS: Final = (
     "L40S", "L40", "RTX PRO 6000", "RTX 5090",
 )  # fmt: skip
 """As sold; the longer of two names that begin alike comes first."""
-ENGINES: Final = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "trtllm", "llama.cpp": "llama.cpp"}
+ENGINES: Final = {
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "tensorrt-llm": "trtllm",
+    "llama.cpp": "llama.cpp",
+}
 DRAFTERS: Final = (
     (re.compile(r"draft(?: model)? ([A-Z][\w.]*-[\w.]+B)\b"), None),
     (re.compile(r"eagle-?3", re.IGNORECASE), "eagle3"),
@@ -29,6 +34,7 @@ WEIGHTS: Final = (
 )
 STEPS: Final = re.compile(r"(?:(\d+) steps|steps (\d+)),? top-?k (\d+)(?:,| draft) ?(\d+)")
 SWEEP: Final = re.compile(r"batch sweep (\d+)\.\.(\d+)")
+SPARSE: Final = re.compile(r"-A\d+(\.\d+)?B|\bMoE\b|experts|deepseek-(v|r)", re.IGNORECASE)
 SPAN: Final = re.compile(r"(\d+)\s*[-–]\s*(\d+)")
 
 
@@ -97,3 +103,8 @@ def context(text: object) -> int | None:
     """Tokens of a context written as 4K."""
     found = re.fullmatch(r"(\d+)\s*[Kk]", text) if isinstance(text, str) else None
     return int(found[1]) * 1024 if found else None
+
+
+def sparse(model: str | None) -> bool:
+    """Whether a model's name says that it has routed experts."""
+    return bool(SPARSE.search(model or ""))
