@@ -1,1 +1,1 @@
-"""Predictions of what others measured, and their errors."""
+"""Predicts what others measured, and says how far off that is."""

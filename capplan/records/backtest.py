@@ -7,7 +7,7 @@ from capplan.units import Count
 
 Quantity = Literal["tpot", "moe_layer", "cycle_ratio", "speed_up", "acceptance"]
 """tpot: seconds a token of a served row; moe_layer: seconds of a layer of experts; cycle_ratio: a
-round over a plain step; speed_up: of a token by speculation; acceptance: accepted tokens a round."""
+round over a plain step; speed_up: of a token by speculation; acceptance: tokens a round."""
 
 
 class Predicted(Record):
@@ -36,6 +36,28 @@ class Predicted(Record):
         return None if self.predicted is None else self.predicted / self.measured - 1
 
 
+class ErrorGroup(Record):
+    """Errors of the rows that share a model, a GPU or an engine."""
+
+    what: Quantity
+    by: Literal["all", "model", "gpu", "engine"]
+    name: str
+    rows: Count
+    refused: Count
+    median_ape: float | None
+    mean_ape: float | None
+    median_error: float | None
+    """With its sign: which way the predictions lean."""
+
+
+class Refusal(Record):
+    """Rows without a prediction that share a reason."""
+
+    what: Quantity
+    reason: str
+    rows: Count
+
+
 class Backtest(Record):
     """All that was predicted, and its figures; those of which nothing was read are None.
 
@@ -54,11 +76,18 @@ class Backtest(Record):
     serving_tpot_median_ape_dense: float | None
     serving_tpot_mean_ape_dense: float | None
     serving_refused_share_dense: float | None
+    moe_layer_rows: Count
     moe_layer_median_ape: float | None
     cycle_ratio_median_ape: float | None
+    speedup_pairs: Count
+    """Those with enough facts."""
     speedup_sign_agreement: float | None
     """Part of the decided pairs whose speed-up lies on the predicted side of one."""
     speedup_undecided_share: float | None
     """Part of the pairs with enough facts whose ends lie on both sides of one."""
     acceptance_curve_median_ape: float | None
+    groups: tuple[ErrorGroup, ...]
+    refusals: tuple[Refusal, ...]
+    """The most frequent first."""
     rows: tuple[Predicted, ...]
+    """All but those of layers of experts, which are many."""
