@@ -8,6 +8,8 @@ from capplan.records.backtest import Backtest, Predicted, Quantity
 
 OFTEN = ("moe_layer",)
 """Quantities with too many rows to list them."""
+NO_DIFFERENCE = 0.005
+"""A speed-up this near to one was measured as neither gain nor loss."""
 
 
 def backtest(version: str, rows: Sequence[Predicted]) -> Backtest:
@@ -68,19 +70,24 @@ def decided(row: Predicted) -> bool:
     return row.low > 1 or row.high < 1
 
 
+def differs(row: Predicted) -> bool:
+    """Whether a speed-up was measured as a gain or a loss, not as neither."""
+    return abs(row.measured - 1) > NO_DIFFERENCE
+
+
 def sign_agreement(pairs: Iterable[Predicted]) -> float | None:
     """Part of the decided pairs that were measured on the predicted side of one."""
     sides = [
         (row.predicted > 1) == (row.measured > 1)
         for row in pairs
-        if row.predicted is not None and decided(row)
+        if row.predicted is not None and decided(row) and differs(row)
     ]
     return sum(sides) / len(sides) if sides else None
 
 
 def undecided_share(pairs: Iterable[Predicted]) -> float | None:
     """Part of the predicted pairs that are not decided."""
-    open_ = [not decided(row) for row in pairs if row.predicted is not None]
+    open_ = [not decided(row) for row in pairs if row.predicted is not None and differs(row)]
     return sum(open_) / len(open_) if open_ else None
 
 
