@@ -1,6 +1,7 @@
-"""Published rounds as rows of a backtest: predicted, or refused with the reason."""
+"""Published rounds as rows of a backtest: predicted or refused, and the signs of speed-ups."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from capplan.backtester.rounds import Ranged, RoundResult, Steps, missing, predict
 from capplan.errors import InputError
@@ -9,6 +10,8 @@ from capplan.records.published import PublishedRound
 
 Find = Callable[[PublishedRound], Steps]
 """Step and drafting times of a round's deployment; raises InputError where it knows none."""
+NO_DIFFERENCE: Final = 0.005
+"""A speed-up this near to 1 was measured as neither gain nor loss."""
 
 
 def once(
@@ -32,6 +35,38 @@ def rows(published: Sequence[PublishedRound], steps: Find) -> tuple[Predicted, .
         steps: Of each round's deployment.
     """
     return tuple(row for one in published for row in _rows(one, steps))
+
+
+def agreement(rows: Sequence[Predicted]) -> float | None:
+    """Part of the decided pairs whose sign was measured as predicted; None without any."""
+    signs = [_gains(row) == (row.measured > 1) for row in pairs(rows) if decided(row)]
+    return sum(signs) / len(signs) if signs else None
+
+
+def _gains(row: Predicted) -> bool:
+    return row.low is not None and row.low > 1
+
+
+def undecided(rows: Sequence[Predicted]) -> float | None:
+    """Part of the pairs whose range holds 1; None where there is no pair."""
+    found = pairs(rows)
+    return sum(not decided(row) for row in found) / len(found) if found else None
+
+
+def pairs(rows: Sequence[Predicted]) -> list[Predicted]:
+    """Predicted speed-ups of rounds that were measured to gain or to lose."""
+    return [
+        row
+        for row in rows
+        if row.what == "speed_up"
+        and row.predicted is not None
+        and abs(row.measured - 1) > NO_DIFFERENCE
+    ]
+
+
+def decided(row: Predicted) -> bool:
+    """Whether its range lies on one side of 1."""
+    return row.low is not None and row.high is not None and not row.low <= 1 <= row.high
 
 
 def _rows(one: PublishedRound, steps: Find) -> Iterator[Predicted]:

@@ -6,8 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from capplan.backtester.figures import decided, sign_agreement, undecided_share
-from capplan.backtester.pairs import once, rows
+from capplan.backtester.pairs import agreement, decided, once, pairs, rows, undecided
 from capplan.backtester.rounds import OTHER_HOST_S, Overlap, RoundResult, host_s, missing, predict
 from capplan.errors import Complaint, InputError
 from capplan.physics.load import Load
@@ -151,19 +150,23 @@ def test_signs_are_counted_over_pairs_that_the_range_decides() -> None:
         replace(ROUND, name="silent", drafter=None),
     ]
     found = rows(told, known)
-    pairs = [row for row in found if row.what == "speed_up"]
-    gains = {row.source: row for row in pairs}
-    expected = {"gain": True, "wrong": True, "loss": True, "near": False}
-    assert {name: decided(gains[name]) for name in expected} == expected
-    assert sign_agreement(pairs) == pytest.approx(2 / 3)
-    # Of gain, wrong, loss and near; a measured 1.0 and what was refused do not count.
-    assert undecided_share(pairs) == pytest.approx(1 / 4)
+    gains = {row.source: row for row in found if row.what == "speed_up"}
+    # A measured 1.0 and what was refused do not count.
+    assert [row.source for row in pairs(found)] == ["gain", "wrong", "loss", "near"]
+    assert [decided(row) for row in pairs(found)] == [True, True, True, False]
+    assert agreement(found) == pytest.approx(2 / 3)
+    assert undecided(found) == pytest.approx(1 / 4)
     assert gains["unknown"].refused == "model: its shape is not known"
     assert gains["silent"].refused == "drafter not said"
     assert gains["silent"].predicted is None
     cycles = {row.source: row for row in found if row.what == "cycle_ratio"}
     assert cycles["gain"].measured == pytest.approx(1.5)
     assert cycles["gain"].error == pytest.approx(1.1 / 1.5 - 1)
+
+
+def test_without_pairs_there_is_no_figure() -> None:
+    assert agreement(()) is None
+    assert undecided(()) is None
 
 
 def test_reports_that_repeat_a_point_count_once() -> None:
