@@ -78,7 +78,16 @@ def test_bad_rows_are_all_named_by_their_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "rule"),
-    [("points: 3", "list"), ("a: [", "not YAML"), ("- 1", "list"), ("", "list")],
+    [
+        ("points: 3", "list"),
+        ("a: [", "not YAML"),
+        ("- 1", "list"),
+        ("", "list"),
+        ("a: &b [1]\npoints: *b", "aliases"),
+        ("? [1, 2]\n: 3", "list"),
+        ("points: !!python/object:os.system {}", "list"),
+        ("points: " + "[" * 3000, "not YAML"),
+    ],
 )
 def test_files_without_points_are_refused(tmp_path: Path, text: str, rule: str) -> None:
     with pytest.raises(InputError, match=rule):
