@@ -20,6 +20,21 @@ DRAWN: Final = {(1024, 1024), (1024, 8192), (8192, 1024)}
 """Prompts and answers of InferenceX, whose benchmark draws each request's from 80 % of these up to
 the whole (`--random-range-ratio 0.8`). Others run synthetic requests of one length."""
 
+DRAFTED: Final = {
+    "1.2.0rc6.post3": "its benchmark ran this version with multi-token prediction alone",
+    "1.1.0rc2.post2": (
+        "its benchmark ran this version with and without multi-token prediction, and no column "
+        "says which"
+    ),
+}
+"""Versions of TensorRT-LLM under which DeepSeek-R1 was served with drafts, which no column tells.
+
+Source: perf-changelog.yaml of SemiAnalysisAI/InferenceX, pull requests 392, 594, 620, 632, 642 and
+1487 to 1489 ("off: v1.2.0rc6.post2 / mtp: v1.2.0rc6.post3").
+"""
+DRAFTED_MODELS: Final = ("deepseek-r1", "deepseek-v3")
+"""Rows name the one checkpoint by either."""
+
 
 class UnclearError(Exception):
     """A row does not say what ran, or says what cannot be."""
@@ -47,8 +62,13 @@ def deployment(row: ServedRow, model: Architecture) -> Deployment:
     """The deployment of a row.
 
     Raises:
-        UnclearError: Pipelines, or more GPUs than one replica of a node has.
+        UnclearError: Pipelines, more GPUs than one replica of a node has, or drafts that may have
+            been verified unsaid.
     """
+    if row.engine == "trtllm" and model.name in DRAFTED_MODELS:
+        reason = DRAFTED.get(row.engine_version or "")
+        if reason is not None:
+            raise UnclearError(reason)
     sparse = is_sparse(model)
     matrices = _precision(row.matrices, row, model, sparse=sparse)
     experts = _precision(row.experts, row, model, sparse=sparse) if sparse else None
