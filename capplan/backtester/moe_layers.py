@@ -16,24 +16,23 @@ SHAPE: Final = (
 
 
 def layer_rows(tables: Silicon, every: int) -> Iterator[Predicted]:
-    """Rows of an engine's newest table whose routing was not fitted.
+    """Rows whose routing was not fitted, of each layer's newest table.
 
     Args:
         tables: Of one GPU and engine.
         every: Of so many layers one is tested.
     """
-    found = tables.read(tables.engine, "moe")
-    if not found:
-        return
-    newest = found[0]
-    for layer in _layers(newest)[::every]:
-        rows = newest.where(**layer)
+    newest: dict[tuple[object, ...], Table] = {}
+    for table in reversed(tables.read(tables.engine, "moe")):
+        newest |= dict.fromkeys(_layers(table), table)
+    for values in sorted(newest, key=str)[::every]:
+        layer = dict(zip(SHAPE, values, strict=True))
+        rows = newest[values].where(**layer)
         yield from _tested(rows, tables, ", ".join(f"{key}={layer[key]}" for key in layer))
 
 
-def _layers(table: Table) -> list[dict[str, object]]:
-    columns = zip(*(table[name].tolist() for name in SHAPE), strict=True)
-    return [dict(zip(SHAPE, values, strict=True)) for values in dict.fromkeys(columns)]
+def _layers(table: Table) -> set[tuple[object, ...]]:
+    return set(zip(*(table[name].tolist() for name in SHAPE), strict=True))
 
 
 def _tested(table: Table, tables: Silicon, layer: str) -> Iterator[Predicted]:

@@ -6,7 +6,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from capplan.backtester.rounds import Overlap
-from capplan.composer.band import alike_routing, experts_of
+from capplan.composer.band import experts_of
 from capplan.composer.composed import Composed
 from capplan.composer.drafting import ROUND_S, DraftTime
 from capplan.composer.experts import assumed_routing
@@ -76,9 +76,9 @@ def routings(model: Architecture) -> dict[Overlap, Routing | None]:
     shape = experts_of(model)
     if shape is None:
         return dict.fromkeys(get_args(Overlap))
-    alike = alike_routing(shape)
+    assumed = assumed_routing(shape)
     return {
-        "assumed": assumed_routing(shape),
+        "assumed": assumed,
         "independent": independent_routing(shape.experts, shape.experts_per_token),
-        "alike": replace(alike, within=max(ALIKE, alike.across)),
+        "alike": replace(assumed, within=max(ALIKE, assumed.across)),
     }

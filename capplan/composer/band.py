@@ -8,9 +8,8 @@ import numpy as np
 from capplan.composer.asked import Asked
 from capplan.composer.compose import composed
 from capplan.composer.composed import Composed
-from capplan.composer.experts import WITHIN
 from capplan.composer.reading import parts_s, times_s, waiting_s
-from capplan.physics.experts import Routing, independent_routing
+from capplan.physics.experts import independent_routing
 from capplan.physics.load import Load
 from capplan.physics.operators import Silicon
 from capplan.physics.surface import Array
@@ -21,7 +20,6 @@ ENDS: Final = {"dense": (0.15, 0.15), "moe": (0.15, 0.50)}
 dense and eight of ten sparse rows of the half that the composer was built on (NVIDIA's served rows,
 time a token of plain decoding). Lopsided, because gaps between kernels and skewed routing are
 missing."""
-ACROSS_OVER_CHANCE: Final = 1.9
 
 
 @dataclass(frozen=True)
@@ -31,21 +29,16 @@ class Band:
     middle: Composed
     independent: Composed | None
     """The same with all tokens choosing experts independently; None without experts."""
-    alike: Composed | None
-    """The same with tokens of different sequences choosing alike; None without experts."""
 
     def at(self, load: Load) -> tuple[Array, Array, Array]:
         """Time, its lower and its upper end [s], shape of the load; NaN outside the tables."""
         parts = parts_s(self.middle, load)
         time_s = np.asarray(sum(parts.values()))
         reading = self._reading(parts) / time_s
-        most, least = (
-            time_s if one is None else times_s(one, load) for one in (self.independent, self.alike)
-        )
-        excess, saved = np.maximum(0, most / time_s - 1), np.maximum(0, 1 - least / time_s)
+        most = time_s if self.independent is None else times_s(self.independent, load)
+        excess = np.maximum(0, most / time_s - 1)
         below, above = ENDS[self.kind]
-        shorter = np.hypot(np.hypot(below, reading), saved)
-        low = (time_s - waiting_s(parts)) * (1 - shorter)
+        low = (time_s - waiting_s(parts)) * (1 - np.hypot(below, reading))
         return time_s, low, time_s * (1 + np.hypot(np.hypot(above, reading), excess))
 
     @property
@@ -59,10 +52,7 @@ class Band:
         below, above = ENDS[self.kind]
         joined = "the error of reading tables between their rows"
         if self.independent is not None:
-            joined += (
-                ", for high_s the excess of tokens that all choose experts independently, for "
-                "low_s what is saved where those of different sequences choose alike"
-            )
+            joined += ", for high_s the excess of tokens that all choose experts independently"
         return (
             f"low_s is {below:.0%} below the sum of kernel times and leaves out what a step with a "
             f"prefill chunk waits for its host, high_s {above:.0%} above it: within such ends lay "
@@ -85,24 +75,9 @@ def band(asked: Asked, tables: Silicon) -> Band:
     middle = composed(asked, tables)
     shape = experts_of(asked.model)
     if shape is None:
-        return Band(middle, None, None)
+        return Band(middle, None)
     routing = independent_routing(shape.experts, shape.experts_per_token)
-    ends = (
-        composed(replace(asked, routing=one), tables) for one in (routing, alike_routing(shape))
-    )
-    return Band(middle, *ends)
-
-
-def alike_routing(shape: Moe) -> Routing:
-    """Tokens of different sequences share popular experts, those of one sequence more.
-
-    Source:
-        Cohere, 8 of 128 experts: 0.118 across sequences where chance is 0.0625, 0.33 within.
-        https://cohere.com/blog/mixture-of-experts-models-get-more-from-speculative-decoding
-    """
-    density = shape.experts_per_token / shape.experts
-    across = min(ACROSS_OVER_CHANCE * density, (1 + density) / 2)
-    return Routing(shape.experts, shape.experts_per_token, across, max(WITHIN, across))
+    return Band(middle, composed(replace(asked, routing=routing), tables))
 
 
 def experts_of(model: Architecture) -> Moe | None:

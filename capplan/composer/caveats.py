@@ -41,9 +41,12 @@ def _all(
     if asked.routing is None and experts_of(asked.model) is not None:
         yield ASSUMED
     if composed.launching_s:
+        replayed = composed.replayed_tokens
         yield Caveat(
             about="prefill",
-            text="Steps with a prefill chunk are taken to last at least "
+            text="Steps with a prefill chunk"
+            + (f" and more than {replayed} tokens" if replayed else "")
+            + " are taken to last at least "
             f"{composed.launching_s:.3f} s, in which the host launches their operators one by one, "
             f"{1e6 * LAUNCH_S:.0f} us each: assumed, and left out of the lower ends.",
         )

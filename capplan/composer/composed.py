@@ -18,6 +18,11 @@ LAUNCH_S: Final = 60e-6
 """Host time of an operator, assumed: vLLM's products of fp8 in blocks were timed waiting for the
 host, and none took less on Hopper."""
 
+REPLAYED_TOKENS: Final = {"vllm": 512}
+"""Largest step with a prefill chunk that an engine replays from graphs: vLLM records all sizes up
+to `max_cudagraph_capture_size`, 512 by default, piece by piece
+(https://docs.vllm.ai/en/latest/design/cuda_graphs.html)."""
+
 
 @dataclass(frozen=True)
 class Composed:
@@ -45,7 +50,8 @@ class Composed:
         found = {part: time_s[place] for part, time_s in cheap.items()}
         for part, time_s in dear.items():
             found[part] = found.get(part, 0.0) + time_s
-        launching = np.where(load.prefill_tokens > 0, self.launching_s, 0.0)
+        launched = (load.prefill_tokens > 0) & (load.tokens > self.replayed_tokens)
+        launching = np.where(launched, self.launching_s, 0.0)
         waiting = np.maximum(0.0, launching - sum(found.values()))
         found["fixed"] = found.get("fixed", 0.0) + waiting
         return found
@@ -54,10 +60,15 @@ class Composed:
     def launching_s(self) -> float:
         """Host time of launching a step's operators one by one [s].
 
-        Steps that decode replay a recorded graph. Those with a prefill chunk have too many sizes
-        to be recorded, and small chunks wait for the host.
+        Steps that decode replay a recorded graph. Most with a prefill chunk have too many sizes to
+        be recorded, and smaller ones wait for the host.
         """
         return LAUNCH_S * sum(term.count * term.operators for term in self.terms)
+
+    @property
+    def replayed_tokens(self) -> int:
+        """Tokens up to which steps with a prefill chunk are replayed too."""
+        return REPLAYED_TOKENS.get(self.asked.engine, 0)
 
     @property
     def sources(self) -> tuple[Source, ...]:

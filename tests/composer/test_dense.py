@@ -88,10 +88,11 @@ def test_a_chunk_beside_the_batch_costs_less_than_alone(llama):
     assert max(batch, chunk) < both < batch + chunk
 
 
-def test_a_small_chunk_waits_for_its_host(llama):
-    small, smaller = (llama.step_s(prefill_load(tokens, 0)) for tokens in (16, 8))
+def test_a_small_chunk_waits_for_its_host_unless_it_is_replayed(llama):
+    small, smaller = (llama.step_s(prefill_load(tokens, 0)) for tokens in (520, 513))
     assert small == pytest.approx(llama.launching_s)
     assert smaller == pytest.approx(small)
+    assert llama.step_s(prefill_load(512, 0)) < smaller
     assert llama.step_s(prefill_load(8192, 0)) > 2 * llama.launching_s
 
 

@@ -83,7 +83,8 @@ def test_the_step_is_what_the_rule_says(batch, context, query, prefill):
     rows = batch * query + (prefill > 0)
     head_s = 2 * gemm_s(rows, VOCABULARY / 2, 4096)  # two pieces that the table holds
     kernels_s = 32 * (layer_s + attention_s) + head_s + 0.5e-3
-    launched_s = 60e-6 * (32 * 9 + 2) if prefill else 0
+    # vLLM replays steps of up to 512 tokens from graphs.
+    launched_s = 60e-6 * (32 * 9 + 2) if prefill and tokens > 512 else 0
     found = LLAMA.step_s(decode_load(batch, context, query, prefill))
     assert found == pytest.approx(max(kernels_s, launched_s), rel=1e-6)
 
