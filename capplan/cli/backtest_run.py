@@ -31,7 +31,7 @@ SERVED: Final = "published/served_rows.csv"
 LAYERS_ON: Final = ("h100-sxm", "h200-sxm", "b200-sxm")
 LAYERS_OF: Final = ("vllm", "sglang", "trtllm")
 EVERY: Final = 5
-"""Of so many layers of experts one is tested: all of them take minutes."""
+"""Of so many layers of experts one is tested: all would be 843,000 rows."""
 
 
 def run(
