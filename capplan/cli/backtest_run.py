@@ -30,7 +30,7 @@ SERVED: Final = "published/served_rows.csv"
 """The served rows that ship: one in eight of those in NVIDIA's aiconfigurator, Apache-2.0."""
 LAYERS_ON: Final = ("h100-sxm", "h200-sxm", "b200-sxm")
 LAYERS_OF: Final = ("vllm", "sglang", "trtllm")
-EVERY: Final = 25
+EVERY: Final = 10
 """Of so many layers of experts one is tested: all of them take minutes."""
 
 

@@ -23,8 +23,8 @@ from capplan.importers.silicon import silicon
 from capplan.records.backtest import Predicted
 from capplan.records.served import ServedRow
 
-EVERY: Final = 5
-"""Of so many layers of experts one is tested."""
+EVERY: Final = 1
+"""Of so many layers of experts one is tested: all of them."""
 
 
 @dataclass(frozen=True)
