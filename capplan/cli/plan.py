@@ -1,16 +1,16 @@
 """`capplan plan`: forecasts to fleets."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from capplan.cli.inputs import DEFAULT_FLEET, Format, Inputs, located, policies, read_all
+from capplan.cli.inputs import Format, Inputs, located, policies, read_all
+from capplan.cli.on_gpus import asked_for, fleet_of
 from capplan.cli.simulated import DEFAULT_SEED, Pools, Prefill, stage, unsimulated, working
 
 if TYPE_CHECKING:
-    from capplan.cli.compose_run import Choice
+    from capplan.cli.on_gpus import Served
     from capplan.planner.chain import Asked
     from capplan.records.forecast import Forecast
     from capplan.records.plan import Plan, Portfolio
@@ -103,15 +103,14 @@ def plan(
     simulated = None if screen else stage(seed)
     why_not = unsimulated(screen=screen)
     asked = Asked(policies(policy), pools.value, prefill.value, simulated, why_not)
-    choice = _choice(on, model, tp, fleet, profile)
-    inputs = read_all(_fleet(choice, fleet), forecasts, profile or [])
+    served = asked_for(on, model, tp, fleet, profile)
+    inputs = read_all(fleet_of(served, fleet), forecasts, profile or [])
     if output is not None:
         _check_output(output, inputs)
     try:
         with working("simulating" if asked.stage else "planning"):
             plans = tuple(
-                _plan_one(forecast, inputs, asked, _Served(choice, model))
-                for forecast in inputs.forecasts
+                _plan_one(forecast, inputs, asked, served) for forecast in inputs.forecasts
             )
     except InputError as error:
         raise located(error, inputs.paths) from error
@@ -136,49 +135,7 @@ def _check_output(output: Path, inputs: Inputs) -> None:
         raise InputError([Complaint("--output", "", "is one of the inputs", str(output))])
 
 
-@dataclass(frozen=True)
-class _Served:
-    """What --on and --model ask for; nothing where neither is given."""
-
-    choice: "Choice | None"
-    model: str | None
-
-
-def _choice(
-    on: str | None, model: str | None, tp: int | None, fleet: str | None, profile: list[str] | None
-) -> "Choice | None":
-    """What to compose, where GPUs are named."""
-    from capplan.errors import Complaint, InputError
-
-    if on is None:
-        asked = (("--model", model), ("--tp", tp))
-        remedy = "name GPUs with --on, as h200-sxm:8"
-        missing = [
-            Complaint(option, "", "needs --on", str(value), remedy)
-            for option, value in asked
-            if value is not None
-        ]
-        if missing:
-            raise InputError(missing)
-        return None
-    if profile:
-        rule = "finds or composes a profile, so that none can be named beside it"
-        raise InputError([Complaint("--on", "", rule, on, "leave out --profile or --on")])
-    from capplan.cli.compose_run import Choice
-
-    return Choice(on=on, fleet=fleet, tp=tp)
-
-
-def _fleet(choice: "Choice | None", fleet: str | None) -> str:
-    """The fleet that was named, or the one that has the GPU, or the usual one."""
-    if choice is None or fleet is not None:
-        return fleet or DEFAULT_FLEET
-    from capplan.cli.hardware import hardware
-
-    return hardware(choice.on, None).fleet.name
-
-
-def _plan_one(forecast: "Forecast", inputs: Inputs, asked: "Asked", served: _Served) -> "Plan":
+def _plan_one(forecast: "Forecast", inputs: Inputs, asked: "Asked", served: "Served") -> "Plan":
     from capplan import __version__
     from capplan.planner.chain import plan as make_plan
 

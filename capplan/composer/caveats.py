@@ -61,6 +61,13 @@ def _all(
             text=f"Each of {asked.split.tensor} GPUs keeps the whole latent cache of a sequence.",
         )
     yield from _drafting(drafter, refused)
+    head = None if wanted.drafting is None else wanted.drafting.model.head
+    if drafter is not None and head is not None and head.first_layer_inputs > 1:
+        yield Caveat(
+            about="draft times",
+            text="The first layer's projections are timed for a hidden state alone, without the "
+            "embedding beside it: a few per cent too short.",
+        )
 
 
 def _drafting(drafter: Drafter | None, refused: str | None) -> Iterator[Caveat]:

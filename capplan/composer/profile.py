@@ -4,23 +4,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from capplan.composer import caveats as said
-from capplan.composer.acceptance import acceptance
 from capplan.composer.asked import Asked
 from capplan.composer.band import Band, band
-from capplan.composer.drafting import draft_table, draft_time, kind_of
+from capplan.composer.drafter import drafter_of, key_of
 from capplan.composer.grid import MAX_BATCHED_TOKENS, Grid, grid_of
 from capplan.composer.room import Room, room
 from capplan.composer.tabulate import Tabulated
 from capplan.composer.wanted import Wanted
-from capplan.errors import InfeasibleError, InputError
+from capplan.errors import InfeasibleError
 from capplan.physics import memory
 from capplan.physics.operators import Silicon
 from capplan.physics.parameters import count_parameters
-from capplan.physics.sharding import Split
+from capplan.physics.sharding import Split, broken_rules
 from capplan.records.caveat import Origin, Source
 from capplan.records.profile import (
     Deployment,
-    Drafter,
     IdlePower,
     Limits,
     Memory,
@@ -61,12 +59,9 @@ def composed_profile(wanted: Wanted, tables: Silicon) -> ComposedProfile:
     found = band(asked, tables)
     held = room(asked.model, wanted.stored, asked.split, asked.cache, wanted.gpu.memory_bytes)
     if not held.weights_fit:
-        raise InfeasibleError(
-            f"{asked.model.name}: weights do not fit: {held.weights_bytes / 1e9:.1f} GB on each of "
-            f"{asked.split.gpus} x {asked.gpu}, which have {held.usable_bytes / 1e9:.1f} GB"
-        )
+        raise InfeasibleError(_too_large(wanted, held))
     grid = grid_of(found.middle, held.capacity_tokens, wanted.draft_tokens, coarse=wanted.coarse)
-    drafter, refused = _drafter(wanted, tables, grid)
+    drafter, refused = drafter_of(wanted, tables, grid)
     tabulated = Tabulated(found, grid, asked.gpu, wanted.gpu.tdp_w, wanted.versions).tables()
     counted = count_parameters(asked.model)
     profile = Profile(
@@ -89,7 +84,7 @@ def composed_profile(wanted: Wanted, tables: Silicon) -> ComposedProfile:
         steps=tabulated.steps,
         mixed=tabulated.mixed,
         prefill=tabulated.prefill,
-        drafters={} if drafter is None else {_key(wanted): drafter},
+        drafters={} if drafter is None else {key_of(wanted): drafter},
         memory=_memory(wanted, held),
         limits=Limits(max_batch=grid.batches[-1], max_batched_tokens=MAX_BATCHED_TOKENS),
         power=IdlePower(
@@ -103,6 +98,24 @@ def composed_profile(wanted: Wanted, tables: Silicon) -> ComposedProfile:
         caveats=said.caveats(wanted, found.middle, drafter, refused),
     )
     return ComposedProfile(profile, found, grid, held)
+
+
+def _too_large(wanted: Wanted, held: Room) -> str:
+    asked, gpu_bytes = wanted.asked, wanted.gpu.memory_bytes
+    kinds = asked.model.layer_kinds
+    larger = (Split(gpus, gpus) for gpus in (2, 4, 8, 16, 32, 64) if gpus > asked.split.gpus)
+    enough = (
+        split.gpus
+        for split in larger
+        if not broken_rules(kinds, split)
+        and room(asked.model, wanted.stored, split, asked.cache, gpu_bytes).weights_fit
+    )
+    nearest = next(enough, None)
+    remedy = "no layout of up to 64 does" if nearest is None else f"nearest feasible: tp{nearest}"
+    return (
+        f"{asked.model.name}: weights do not fit: {held.weights_bytes / 1e9:.1f} GB on each of "
+        f"{asked.split.gpus} x {asked.gpu}, which have {held.usable_bytes / 1e9:.1f} GB; {remedy}"
+    )
 
 
 def layout_name(split: Split) -> str:
@@ -148,51 +161,6 @@ def _flags(asked: Asked, max_batch: int) -> tuple[str, ...]:
     if split.expert > 1:
         flags.append("--enable-expert-parallel")
     return (*flags, f"--max-num-seqs={max_batch}", f"--max-num-batched-tokens={MAX_BATCHED_TOKENS}")
-
-
-def _key(wanted: Wanted) -> str:
-    """Kind of the drafter, as policies and reports name it."""
-    assert wanted.drafting is not None
-    drafter = wanted.drafting.model
-    return drafter.head.kind if drafter.head is not None else drafter.name
-
-
-def _drafter(wanted: Wanted, tables: Silicon, grid: Grid) -> tuple[Drafter | None, str | None]:
-    """The drafter, or why it cannot be composed."""
-    drafting = wanted.drafting
-    if drafting is None:
-        return None, None
-    model, split = drafting.model, wanted.asked.split
-    try:
-        time = draft_time(wanted.asked, drafting, tables)
-    except InputError as error:
-        return None, f"{model.name} cannot be composed: {error}"
-    table = draft_table(time, grid.doubled_batches, wanted.draft_tokens, wanted.versions)
-    own = model.split(split)
-    per_value = {"bf16": 2.0, "fp8": 1.0}[wanted.asked.cache]
-    return (
-        Drafter(
-            kind=kind_of(model),
-            description=_described(model.name, own, split),
-            memory_bytes=split.gpus * model.weights_bytes(own),
-            kv_bytes_per_token=_kv_bytes(model.kv_bytes_per_token(per_value), own, split),
-            loaded_idle_overhead=said.IDLE_OVERHEAD,
-            draft=table,
-            acceptance=acceptance(drafting.own, drafting.others),
-            origin=Origin(kind="estimated", note="Weights and cache are counted, not read."),
-        ),
-        None,
-    )
-
-
-def _described(name: str, own: Split, split: Split) -> str:
-    whole = own.gpus < split.gpus or own.tensor == 1
-    return f"{name}, {'whole on every GPU' if whole else f'split over {own.tensor} GPUs'}"
-
-
-def _kv_bytes(one_bytes: float, own: Split, split: Split) -> float:
-    """Over the GPUs that share a sequence: a drafter that stands whole on each is kept by each."""
-    return one_bytes * (split.tensor if own.gpus < split.gpus else 1)
 
 
 def _memory(wanted: Wanted, held: Room) -> Memory:

@@ -189,12 +189,15 @@ _HEAD = f"""## Ten speed-up curves
 Composed, not measured: plain time a token over speculative time a token at a fixed batch, at
 {CONTEXT_TOKENS} tokens of context, on {WORKLOAD}. Each cell holds the batch, the speed-up with {DRAFTS} drafts and
 with the best number of drafts (in brackets); the end is where the operator tables end or memory
-does. Acceptance is published for the model, or assumed
-between published curves of others, so that curves compare in shape rather than in height.
+does. Acceptance is published for the model, or assumed between published curves of others, so that
+curves compare in shape rather than in height. The ranges of the profiles are wide: decode steps
+alone were compared with served ones.
 
-![Speed-up against batch](figures/curves.svg)"""  # noqa: E501
+![Speed-up against batch](figures/validation/curves.svg)"""  # noqa: E501
 
 _WHY = f"""What verifying {DRAFTS} drafts costs at those batches, in decode steps at the same batch, with the two
 parts that grow most. A few sequences touch a few experts, and verification touches more of them: the
 dip. Once decoding touches them all, verification reads nothing more: the rise. Past the tiles of the
-kernels, arithmetic and messages grow with every token: the fall. A dense model has only the fall."""  # noqa: E501
+kernels, arithmetic and messages grow with every token: the fall. A dense model has only the fall.
+Where every verified token chooses what it reads of the cache (GLM-5), attention grows with each draft;
+on 8 B200 part of the dip is a jump in the table of all-reduces."""  # noqa: E501

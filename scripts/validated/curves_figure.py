@@ -36,9 +36,11 @@ def _figure(found: list[SpeedUpCurve]) -> Figure:
 
 def _panel(axes: Any, curve: SpeedUpCurve) -> None:
     axes.plot(curve.batches, curve.best, "o-", color="#1f9e6e", label="best number of drafts")
-    axes.plot(curve.batches, curve.at_three, "s-", color="#d06a00", label="3 drafts")
+    axes.plot(curve.batches, curve.at_three, "--", color="#d06a00", label="3 drafts")
     axes.axhline(1, color=INK, linewidth=0.8)
     axes.set_xscale("log", base=2)
     axes.minorticks_off()
     axes.set_xticks([1, 8, 64, 512], ["1", "8", "64", "512"])
+    axes.set_yticks([1, 2, 3])
+    axes.grid(axis="x", visible=False)
     axes.set_title(curve.label.replace(" on ", "\n"), fontsize=8)
