@@ -57,15 +57,16 @@ def _bars(found: Tried) -> str:
         ("layers of experts, median error", -0.04, median_ape, Halves(tuple(found.layers), ())),
     ]
     lines = [_bar(*row) for row in rows]
-    return _table(("", "bar", "half built on", "half held out", "met"), lines)
+    return _table(("", "bar", "half built on", "half held out", "all", "met"), lines)
 
 
 def _bar(
     name: str, bar: float, figure: Callable[[Rows], float | None], halves: Halves
 ) -> tuple[str, ...]:
     """A line; a bar below nought is one that errors may not exceed."""
-    values = figure(halves.seen), figure(halves.held)
-    met = [value <= -bar if bar < 0 else value >= bar for value in values if value is not None]
+    values = figure(halves.seen), figure(halves.held), figure(halves.all)
+    parts = [value for value in values[:2] if value is not None]
+    met = [value <= -bar if bar < 0 else value >= bar for value in parts]
     words = {(): "-", (True,): "yes", (False,): "no"}.get(tuple(dict.fromkeys(met)), "in one half")
     sign = "at most" if bar < 0 else "at least"
     return name, f"{sign} {abs(bar):.0%}", *map(share, values), f"**{words}**"
