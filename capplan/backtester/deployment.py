@@ -16,6 +16,9 @@ FP8_CACHE: Final = ("trtllm",)
 MODELOPT: Final = ("fp8", "nvfp4")
 """ModelOpt's checkpoints in these precisions ask for a cache in FP8, which TensorRT-LLM follows;
 vLLM and SGLang keep 16 bits unless told otherwise."""
+BALANCED: Final = ("trtllm",)
+"""TensorRT-LLM holds prompts until each copy of attention has one (`enable_balance: true` in
+`attention_dp_config`, with up to 60 steps of patience, in InferenceX's scripts)."""
 DRAWN: Final = {(1024, 1024), (1024, 8192), (8192, 1024)}
 """Prompts and answers of InferenceX, whose benchmark draws each request's from 80 % of these up to
 the whole (`--random-range-ratio 0.8`). Others run synthetic requests of one length."""
@@ -112,12 +115,19 @@ def split(row: ServedRow, *, sparse: bool) -> Split:
 
 
 def requests_of(row: ServedRow, layout: Split) -> Requests:
-    """What is in flight in the whole replica: rows count the requests of one copy of attention."""
+    """What is in flight in the whole replica.
+
+    Rows count the requests of one copy of attention. Where copies are given and yet the name has
+    the same number (c32 beside 64 copies and a batch of 32), nothing was divided.
+    """
+    whole = row.attention_copies is not None and f"_c{row.batch_size}_" in row.name
+    copies = 1 if whole else row.attention_copies or layout.copies
     return Requests(
-        in_flight=row.batch_size * (row.attention_copies or layout.copies),
+        in_flight=row.batch_size * copies,
         input_tokens=row.input_tokens,
         output_tokens=row.output_tokens,
         alike=(row.input_tokens, row.output_tokens) not in DRAWN,
+        held_for=layout.copies if row.engine in BALANCED else 1,
     )
 
 

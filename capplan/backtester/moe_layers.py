@@ -1,6 +1,7 @@
 """Layers of experts, fitted to evenly routed rows and tested on the others."""
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Final
 
 import numpy as np
@@ -20,22 +21,28 @@ def layer_rows(tables: Silicon, every: int) -> Iterator[Predicted]:
 
     Args:
         tables: Of one GPU and engine.
-        every: Of so many layers one is tested.
+        every: Of so many rows one is kept, counted over all layers.
     """
     newest: dict[tuple[object, ...], Table] = {}
     for table in reversed(tables.read(tables.engine, "moe")):
         newest |= dict.fromkeys(_layers(table), table)
-    for values in sorted(newest, key=str)[::every]:
-        layer = dict(zip(SHAPE, values, strict=True))
-        rows = newest[values].where(**layer)
-        yield from _tested(rows, tables, ", ".join(f"{key}={layer[key]}" for key in layer))
+    yield from islice(
+        chain.from_iterable(
+            _tested(newest[values], dict(zip(SHAPE, values, strict=True)), tables)
+            for values in sorted(newest, key=str)
+        ),
+        0,
+        None,
+        every,
+    )
 
 
 def _layers(table: Table) -> set[tuple[object, ...]]:
     return set(zip(*(table[name].tolist() for name in SHAPE), strict=True))
 
 
-def _tested(table: Table, tables: Silicon, layer: str) -> Iterator[Predicted]:
+def _tested(newest: Table, layer: dict[str, object], tables: Silicon) -> Iterator[Predicted]:
+    table = newest.where(**layer)
     rows = MoeRows(
         experts=int(table["num_experts"][0]),
         experts_per_token=int(table["topk"][0]),
@@ -47,6 +54,7 @@ def _tested(table: Table, tables: Silicon, layer: str) -> Iterator[Predicted]:
     if not np.any(rows.distribution == "balanced"):
         return
     tested, errors = moe_layer_errors(rows)
+    name = ", ".join(f"{key}={value}" for key, value in layer.items())
     for place, (time_s, error) in enumerate(zip(tested.time_s, errors, strict=True)):
         where = f"num_tokens={tested.tokens[place]}, moe_ep_size={tested.ranks[place]}"
         yield Predicted(
@@ -57,5 +65,5 @@ def _tested(table: Table, tables: Silicon, layer: str) -> Iterator[Predicted]:
             sparse=True,
             measured=float(time_s),
             predicted=float(time_s * (1 + error)),
-            source=f"{layer}, {where}, {tested.distribution[place]}",
+            source=f"{name}, {where}, {tested.distribution[place]}",
         )

@@ -30,8 +30,8 @@ SERVED: Final = "published/served_rows.csv"
 """The served rows that ship: one in eight of those in NVIDIA's aiconfigurator, Apache-2.0."""
 LAYERS_ON: Final = ("h100-sxm", "h200-sxm", "b200-sxm")
 LAYERS_OF: Final = ("vllm", "sglang", "trtllm")
-EVERY: Final = 5
-"""Of so many layers of experts one is tested: all would be 843,000 rows."""
+EVERY: Final = 7
+"""Of so many rows of layers of experts one is kept, of 843,000."""
 
 
 def run(
@@ -43,7 +43,7 @@ def run(
         serving: Served rows; None for those that ship.
         points: Rounds and curves of acceptance; None for the curves that ship.
         reports: Rounds that users reported.
-        every: Of so many layers of experts one is tested.
+        every: Of so many rows of layers of experts one is kept.
 
     Raises:
         InputError: The tables are not installed, or files are wrong; all complaints at once.
@@ -54,7 +54,7 @@ def run(
     rounds = pairs.once(
         _read(read_points, points, complaints), _read(read_reports, reports, complaints)
     )
-    curves = _read(read_curves, points, complaints) or _shipped_curves()
+    curves = _read(read_curves, points, complaints) or shipped_curves()
     if complaints:
         raise InputError(complaints)
     found: list[Predicted] = []
@@ -66,7 +66,7 @@ def run(
         _say(f"{len(rounds)} published rounds")
         found += pairs.rows(rounds, cache(backtest_rounds.steps))
     found += curve_rows(curves)
-    _say(f"one in {every} layers of experts")
+    _say("layers of experts")
     for gpu in LAYERS_ON:
         for engine in LAYERS_OF:
             found += layer_rows(silicon(gpu, engine), every)
@@ -86,7 +86,8 @@ def _read(
         return ()
 
 
-def _shipped_curves() -> tuple[PublishedCurve, ...]:
+def shipped_curves() -> tuple[PublishedCurve, ...]:
+    """Curves of the known drafters."""
     known = [read(find("drafters", name), KnownDrafter) for name in names("drafters")]
     return tuple(_curves(known))
 

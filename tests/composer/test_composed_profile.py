@@ -24,10 +24,10 @@ from capplan.records.architecture import Architecture
 from capplan.records.fleet import Fleet
 from capplan.records.known_drafter import KnownDrafter
 from capplan.records.stored import Stored
-from silicon import needs_silicon
+from silicon import SILICON
 
 ROOT = Path(__file__).parents[2]
-pytestmark = needs_silicon
+pytestmark = SILICON
 
 
 def architecture(name: str) -> Architecture:
