@@ -24,7 +24,7 @@ from capplan.records.backtest import Predicted
 from capplan.records.served import ServedRow
 
 EVERY: Final = 1
-"""Of so many layers of experts one is tested: all of them."""
+"""Of so many rows of layers of experts one is kept: all of them."""
 
 
 @dataclass(frozen=True)
