@@ -52,11 +52,12 @@ One thing was changed then: a row named c32 has a batch of 32 beside 64 copies a
 eleven times too long as 2,048 requests; it is read as 32. Before, the mean error of the sparse
 rows held out was 22.8 %, the median the same.
 
-DeepSeek under two versions of TensorRT-LLM is refused since: the changelog of InferenceX, whose runs
-these are, says that it ran 1.2.0rc6.post3 with multi-token prediction alone, and 1.1.0rc2.post2 both
-with and without it, and no column says which. That was looked up because those rows of the half held
-out came out a third to two thirds too long, while others of the same deployment agreed. With them,
-sparse models have a median error of 16.0 % and a mean of 21.1 % over all rows.
+DeepSeek under two versions of TensorRT-LLM is refused since: the changelog of InferenceX, whose
+runs these are, says that it ran 1.2.0rc6.post3 with multi-token prediction alone, and
+1.1.0rc2.post2 both with and without it, and no column says which. That was looked up because those
+rows of the half held out came out a third to two thirds too long, while others of the same
+deployment agreed. With them, sparse models have a median error of 16.0 % and a mean of 21.1 % over
+all rows.
 
 Known misses of the half built on, left as they are: vLLM 0.12.0 serves Qwen3-235B-A22B in blocks of
 FP8 on H200 in 34 to 58 ms a step whatever the batch, where the kernels of 0.24.0, the only ones
@@ -66,9 +67,9 @@ LAYERS: Final = """\
 ## Layers of experts
 
 Fitted to evenly routed rows of NVIDIA's tables (aiconfigurator-core 0.12.0, Apache-2.0), tested on
-rows routed by power laws: each layer's newest table on three GPUs, up to 16,384 tokens and 256 ranks.
-Without layers that only older tables hold, the median is 3.3 %. The composition itself is fitted to
-all power-law rows. `capplan backtest` keeps one row in seven."""
+rows routed by power laws: each layer's newest table on three GPUs, up to 16,384 tokens and 256
+ranks. Without layers that only older tables hold, the median is 3.3 %. The composition itself is
+fitted to all power-law rows. `capplan backtest` keeps one row in seven."""
 ROUNDS: Final = """\
 ## Rounds of speculation
 
