@@ -1,21 +1,18 @@
 """The layer fit: against times made by hand, and against published tables."""
 
 from importlib.resources import files
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 from capplan.physics.moe_layer import MoeRows, Routed, fit_moe_layer, moe_layer_errors
 from capplan.physics.synthetic_routing import routed_counts
+from silicon import needs_silicon
 
 SIZES = np.array(
     [1, 2, 4, 8, 16, 32, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384, 512, 768, 1024, 1536, 4096]
 )
 """Those of the published tables."""
-SILICON = pytest.mark.skipif(
-    find_spec("aiconfigurator_core") is None, reason="needs the silicon tables"
-)
 
 
 def made(ranks, routing, time_of):
@@ -101,7 +98,7 @@ def published(gpu, engine, version, **wanted):
     return MoeRows(*layer, *(np.array(part) for part in parts), times)
 
 
-@SILICON
+@needs_silicon
 @pytest.mark.parametrize(
     ("gpu", "engine", "version", "dtype", "shape", "tensor"),
     [
