@@ -6,11 +6,12 @@ HEAD: Final = """\
 # Predictions beside published measurements
 
 Written by `make validation`; every figure comes from `capplan backtest`'s own code. Errors are
-absolute and part of the measured value, over the rows that were predicted. Data was split before
-anything was fitted to it: errors of one half were looked at while the physics was built, the other
-half was held out and is shown beside it. Served rows are split by checkpoint, GPU and engine
-together, published rounds by their names (SHA-1, even or odd). Layers of experts are tested on
-routings that the layer was not fitted to."""
+absolute and part of the measured value, over the rows that were predicted. Data was split: errors
+of one half were looked at while the physics was built, the other half was held out and is shown
+beside it. It is not wholly unseen: some ideas of the composition came from an earlier attempt that
+had seen every served row. Served rows are split by checkpoint, GPU and engine together, published
+rounds by their names (SHA-1, even or odd). Layers of experts are tested on routings that the layer
+was not fitted to."""
 SHIPPED: Final = """\
 This page was made of the data that ships alone, one in eight of the served rows."""
 SERVED: Final = """\
