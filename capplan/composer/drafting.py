@@ -95,7 +95,7 @@ def draft_time(asked: Asked, drafting: Drafting, tables: Silicon) -> DraftTime:
     drafter = drafting.model
     own = replace(
         asked,
-        model=_as_model(drafter, asked.model),
+        model=as_model(drafter, asked.model),
         split=drafter.split(asked.split),
         weights=_precision(drafter, asked),
         experts=None,
@@ -158,7 +158,7 @@ def _precision(drafter: DraftModel, asked: Asked) -> str:
     return asked.weights if found == "fp8" and asked.weights == "fp8_block" else found
 
 
-def _as_model(drafter: DraftModel, target: Architecture) -> Architecture:
+def as_model(drafter: DraftModel, target: Architecture) -> Architecture:
     """A head as a model of its layers alone; its output head is the target's, or its own."""
     if drafter.model is not None:
         return drafter.model

@@ -13,6 +13,7 @@ from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
+from capplan.physics import expert_entropy
 from capplan.physics.surface import Array
 
 QUANTILES = 400
@@ -36,6 +37,9 @@ class Routing:
     popularity: tuple[float, ...] | None = None
     """Chance of each expert to be chosen by a token, where it is known; `across` follows from it.
     None for a beta distribution with the overlap `across`."""
+    by_lag: tuple[float, ...] | None = None
+    """Overlap of tokens of one sequence 1, 2, … apart, where it is known: then U rests on it, and
+    steps of tokens farther apart are refused. `within` is its mean over pairs."""
 
     def __post_init__(self) -> None:
         """Refuses overlaps that no routing can have."""
@@ -88,6 +92,9 @@ def distinct_experts(
     U = E·(1 − E_p[miss_q(p)^B]). Overlap fades with the distance of two tokens, so the tokens of a
     prefill chunk count as sequences of their own.
 
+    Where overlaps are known by lag, the second level is the distribution of maximum entropy that
+    has them instead (`expert_entropy`).
+
     Args:
         routing: Expert counts and overlaps.
         batch: Decoding or verifying sequences; 0 in a step of prefill alone.
@@ -97,6 +104,9 @@ def distinct_experts(
     Returns:
         Mean count of distinct experts, shape of the arguments broadcast.
 
+    Raises:
+        ValueError: A sequence has tokens farther apart than overlaps by lag are known.
+
     Source:
         The one-level form is the beta-binomial distribution with mean `density` and pairwise
         correlation (overlap − density) / (1 − density); its limit of no correlation is MoESD
@@ -104,9 +114,9 @@ def distinct_experts(
     """
     batch, query, prefill = np.broadcast_arrays(batch, query_tokens, prefill_tokens)
     chance, weight = popularity_nodes(routing)
+    by_sequence = _missed_by_sequence if routing.by_lag is None else _missed_by_lag
     missed = (
-        _missed_by_sequence(routing, chance, query) ** batch[..., None]
-        * (1 - chance) ** prefill[..., None]
+        by_sequence(routing, chance, query) ** batch[..., None] * (1 - chance) ** prefill[..., None]
     )
     return np.asarray(routing.experts * (1 - missed @ weight))
 
@@ -119,6 +129,22 @@ def _missed_by_sequence(routing: Routing, chance: Array, query: NDArray[np.int64
         factor = (1 - chance + token * spread) / (1 + token * spread)
         missed *= np.where(query[..., None] > token, factor, 1.0)
     return missed
+
+
+def _missed_by_lag(routing: Routing, chance: Array, query: NDArray[np.int64]) -> Array:
+    """The same from overlaps by lag, shape query × nodes."""
+    missed = np.ones((*query.shape, chance.size))
+    for tokens in np.unique(query[query > 0]):
+        missed[query == tokens] = _missed_of_width(routing, int(tokens))
+    return missed
+
+
+@lru_cache(maxsize=64)
+def _missed_of_width(routing: Routing, tokens: int) -> Array:
+    assert routing.by_lag is not None
+    chance, _ = popularity_nodes(routing)
+    correlation = (np.array(routing.by_lag) - routing.across) / (1 - routing.across)
+    return expert_entropy.missed(chance, tuple(correlation.tolist()), tokens)
 
 
 @lru_cache(maxsize=32)

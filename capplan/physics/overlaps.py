@@ -37,6 +37,25 @@ def mean_overlap(overlap_by_lag: ArrayLike, query_tokens: int) -> float:
     return float(pairs @ overlaps[: query_tokens - 1] / pairs.sum())
 
 
+def routing_by_lag(
+    experts: int, experts_per_token: int, across: float, overlap_by_lag: ArrayLike
+) -> Routing:
+    """Routing whose overlap fades as it was seen to.
+
+    Args:
+        experts: Routed experts of a layer.
+        experts_per_token: Of them each token chooses.
+        across: Overlap of tokens of different sequences.
+        overlap_by_lag: Overlap of tokens 1, 2, … apart in one sequence. [lags] One below `across`
+            is taken for it: tokens of one text that avoid each other's experts were never seen,
+            noise that looks like it is.
+    """
+    overlaps = np.maximum(np.asarray(overlap_by_lag, dtype=float), across)
+    within = mean_overlap(overlaps, len(overlaps) + 1)
+    by_lag = tuple(overlaps.tolist())
+    return Routing(experts, experts_per_token, across, within, by_lag=by_lag)
+
+
 def within_of_width(
     experts: int, experts_per_token: int, across: float, distinct: float, query_tokens: int
 ) -> Routing:

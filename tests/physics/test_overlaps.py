@@ -1,9 +1,11 @@
 """Overlaps and widths that were published."""
 
+import numpy as np
 import pytest
 
+from capplan.physics.expert_entropy import missed
 from capplan.physics.experts import Routing, distinct_experts
-from capplan.physics.overlaps import mean_overlap, within_of_width
+from capplan.physics.overlaps import mean_overlap, routing_by_lag, within_of_width
 
 COHERE_LAGS = (0.381, 0.329, 0.301, 0.299)
 """https://cohere.com/blog/mixture-of-experts-models-get-more-from-speculative-decoding."""
@@ -27,6 +29,35 @@ def test_one_published_width_predicts_another(
     routing = within_of_width(256, chosen, chosen / 256, distinct=seen[1], query_tokens=seen[0])
     assert distinct_experts(routing, 1, seen[0]) == pytest.approx(seen[1], rel=1e-6)
     assert distinct_experts(routing, 1, elsewhere[0]) == pytest.approx(elsewhere[1], rel=0.10)
+
+
+def test_overlaps_by_lag_taken_one_by_one_come_closer_still() -> None:
+    routing = routing_by_lag(128, 8, 0.118, COHERE_LAGS)
+    assert distinct_experts(routing, 1, 1) == pytest.approx(8, rel=1e-6)
+    assert distinct_experts(routing, 1, 2) == pytest.approx(16 - 8 * 0.381, rel=1e-4)
+    assert distinct_experts(routing, 1, 4) == pytest.approx(20.36, rel=0.015)
+
+
+def test_a_chain_without_memory_beyond_a_step_is_counted_as_it_runs() -> None:
+    # A Markov chain supposes nothing beyond its first lag, but for its two ends: these may differ
+    # from its middle where means over the whole are all that is known.
+    stay, popular, tokens = 0.4, 0.1, 5
+    lags = tuple(stay**lag for lag in range(1, tokens))
+    leave = popular * (1 - stay)
+    expected = (1 - popular) * (1 - leave) ** (tokens - 1)
+    assert missed(np.array([popular]), lags, tokens) == pytest.approx([expected], rel=2e-3)
+
+
+def test_no_correlation_is_independence() -> None:
+    found = missed(np.array([0.01, 0.3, 0.9]), (0.0, 0.0, 0.0), 4)
+    np.testing.assert_allclose(found, [0.99**4, 0.7**4, 0.1**4], rtol=1e-7)
+
+
+def test_overlaps_by_lag_that_contradict_one_another_are_refused() -> None:
+    with pytest.raises(ValueError, match="no way of choosing experts"):
+        missed(np.array([0.1]), (0.9, -0.1), 3)
+    with pytest.raises(ValueError, match="say nothing of 6 tokens"):
+        distinct_experts(routing_by_lag(128, 8, 0.118, COHERE_LAGS), 1, 6)
 
 
 def test_two_tokens_are_one_pair() -> None:

@@ -1,0 +1,1 @@
+"""Predicts what others measured, and says how far off that is."""

@@ -1,0 +1,64 @@
+"""Predictions beside what others measured, and how far apart they lie."""
+
+from typing import Literal
+
+from capplan.records.base import Record
+from capplan.units import Count
+
+Quantity = Literal["tpot", "moe_layer", "cycle_ratio", "speed_up", "acceptance"]
+"""tpot: seconds a token of a served row; moe_layer: seconds of a layer of experts; cycle_ratio: a
+round over a plain step; speed_up: of a token by speculation; acceptance: accepted tokens a round."""
+
+
+class Predicted(Record):
+    """One published measurement and what the physics says of it."""
+
+    what: Quantity
+    model: str
+    gpu: str
+    engine: str
+    sparse: bool
+    """Whether the model has routed experts."""
+    measured: float
+    predicted: float | None
+    """None where it was refused."""
+    low: float | None = None
+    high: float | None = None
+    """Ends of the prediction, where it has them."""
+    refused: str | None = None
+    """Why there is no prediction."""
+    source: str
+    """The row's name in its source."""
+
+    @property
+    def error(self) -> float | None:
+        """Predicted over measured, less one."""
+        return None if self.predicted is None else self.predicted / self.measured - 1
+
+
+class Backtest(Record):
+    """All that was predicted, and its figures; those of which nothing was read are None.
+
+    `ape`: absolute error as a part of the measured value, over the rows that were predicted.
+    """
+
+    capplan: str
+    """Version of the program."""
+    serving_rows: Count
+    serving_tpot_median_ape: float | None
+    serving_tpot_mean_ape: float | None
+    serving_refused_share: float | None
+    serving_tpot_median_ape_moe: float | None
+    serving_tpot_mean_ape_moe: float | None
+    serving_refused_share_moe: float | None
+    serving_tpot_median_ape_dense: float | None
+    serving_tpot_mean_ape_dense: float | None
+    serving_refused_share_dense: float | None
+    moe_layer_median_ape: float | None
+    cycle_ratio_median_ape: float | None
+    speedup_sign_agreement: float | None
+    """Part of the decided pairs whose speed-up lies on the predicted side of one."""
+    speedup_undecided_share: float | None
+    """Part of the pairs with enough facts whose ends lie on both sides of one."""
+    acceptance_curve_median_ape: float | None
+    rows: tuple[Predicted, ...]
