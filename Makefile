@@ -32,6 +32,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/simulation.py
 	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/fitting.py
 
 # Computes and draws what docs/method.md shows of fleets with speculation, in about three minutes.
 figures: $(VENV)/.installed-plots

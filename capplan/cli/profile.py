@@ -134,7 +134,7 @@ def _show(path: Path, result: "Profile") -> None:
     from rich.console import Console
 
     from capplan.cli.profile_table import fit_line, tables
-    from capplan.physics.fitted_steps import impossible_steps
+    from capplan.physics.doubtful import impossible_steps
 
     console = Console(highlight=False, markup=False)
     for table in tables(result, console.width):

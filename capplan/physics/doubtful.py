@@ -9,8 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capplan.physics.surface import Array
+from capplan.records.profile import StepCell
 
 Rows = NDArray[np.bool_]
+
+
+def impossible_steps(cells: tuple[StepCell, ...]) -> dict[str, int]:
+    """Counts of steps that cannot be, by what is wrong with them; those beyond noise alone."""
+    places = np.array([(c.batch, c.context_tokens, c.query_tokens) for c in cells], dtype=float)
+    # Without runs an interval says how sure a model is of itself, not how much a time scatters.
+    low_s = np.array([(c.runs and c.low_s) or c.step_s for c in cells])
+    high_s = np.array([(c.runs and c.high_s) or c.step_s for c in cells])
+    found = {
+        "verify faster than decoding at the same batch": faster_than_decoding(
+            places, low_s, high_s
+        ),
+        "are faster than at the next smaller batch": falling(places, low_s, high_s, 0),
+        "are faster than at the next shorter context": falling(places, low_s, high_s, 1),
+    }
+    return {wrong: int(rows.sum()) for wrong, rows in found.items() if rows.any()}
 
 
 def faster_than_decoding(places: Array, low_s: Array, high_s: Array) -> Rows:

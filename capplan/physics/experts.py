@@ -112,13 +112,31 @@ def distinct_experts(
         correlation (overlap − density) / (1 − density); its limit of no correlation is MoESD
         (arXiv 2505.19645), section 3.
     """
+    _, weight, touched = touched_by_node(routing, batch, query_tokens, prefill_tokens)
+    return np.asarray(routing.experts * (touched @ weight))
+
+
+def touched_by_node(
+    routing: Routing, batch: ArrayLike, query_tokens: ArrayLike, prefill_tokens: ArrayLike = 0
+) -> tuple[Array, Array, Array]:
+    """Chance that a step touches an expert, by the expert's popularity.
+
+    Args:
+        routing: As in `distinct_experts`.
+        batch: The same.
+        query_tokens: The same.
+        prefill_tokens: The same.
+
+    Returns:
+        Popularities and the share of experts that has each [nodes], and the chances [..., nodes].
+    """
     batch, query, prefill = np.broadcast_arrays(batch, query_tokens, prefill_tokens)
     chance, weight = popularity_nodes(routing)
     by_sequence = _missed_by_sequence if routing.by_lag is None else _missed_by_lag
     missed = (
         by_sequence(routing, chance, query) ** batch[..., None] * (1 - chance) ** prefill[..., None]
     )
-    return np.asarray(routing.experts * (1 - missed @ weight))
+    return chance, weight, 1 - missed
 
 
 def _missed_by_sequence(routing: Routing, chance: Array, query: NDArray[np.int64]) -> Array:

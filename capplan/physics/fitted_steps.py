@@ -1,9 +1,8 @@
-"""A profile's steps as a fit to keep with it, and the steps in it that cannot be."""
+"""A profile's steps as a fit to keep with it."""
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from capplan.physics import doubtful
 from capplan.physics.step_fit import TERMS, StepRows, edge_errors, fit_steps
 from capplan.physics.surface import Array
 from capplan.records.fit import Fit
@@ -18,13 +17,15 @@ def fitted_steps(cells: tuple[StepCell, ...], least_s: ArrayLike = 0.0) -> Fit |
         least_s: Least that each coefficient can be, in the order of `step_fit.TERMS`. [terms, s]
 
     Returns:
-        The fit; None where there are too few steps for one.
+        The fit; None where there are too few steps for one, or for saying what it gets wrong.
     """
     rows = _rows(cells)
     if len(cells) <= len(TERMS):
         return None
     fit = fit_steps(rows, least_s)
-    missed = np.abs(fit.left_out)
+    missed = np.abs(fit.left_out[np.isfinite(fit.left_out)])
+    if not len(missed):
+        return None
     return Fit(
         coefficients_s=dict(zip(TERMS, fit.coefficients_s.tolist(), strict=True)),
         covariance_s2=tuple(tuple(line) for line in fit.covariance.tolist()),
@@ -33,22 +34,6 @@ def fitted_steps(cells: tuple[StepCell, ...], least_s: ArrayLike = 0.0) -> Fit |
         left_out_error_p90=float(np.quantile(missed, 0.9)),
         edge_error=edge_errors(rows, least_s),
     )
-
-
-def impossible_steps(cells: tuple[StepCell, ...]) -> dict[str, int]:
-    """Counts of steps that cannot be, by what is wrong with them; those beyond noise alone."""
-    places = np.array([(c.batch, c.context_tokens, c.query_tokens) for c in cells], dtype=float)
-    # Without runs an interval says how sure a model is of itself, not how much a time scatters.
-    low_s = np.array([(c.runs and c.low_s) or c.step_s for c in cells])
-    high_s = np.array([(c.runs and c.high_s) or c.step_s for c in cells])
-    found = {
-        "verify faster than decoding at the same batch": doubtful.faster_than_decoding(
-            places, low_s, high_s
-        ),
-        "are faster than at the next smaller batch": doubtful.falling(places, low_s, high_s, 0),
-        "are faster than at the next shorter context": doubtful.falling(places, low_s, high_s, 1),
-    }
-    return {wrong: int(rows.sum()) for wrong, rows in found.items() if rows.any()}
 
 
 def _rows(cells: tuple[StepCell, ...]) -> StepRows:

@@ -82,7 +82,8 @@ class StepFit:
     """Of the coefficients; noughts where a bound holds one. [terms, terms, s²]"""
     tile_tokens: int
     left_out: Array
-    """Predicted over measured time less one, each row predicted without itself. [rows]"""
+    """Predicted over measured time less one, each row predicted without itself; NaN where a row
+    alone decides a coefficient, as the only verification would. [rows]"""
 
     def at(self, rows: StepRows) -> Array:
         """Step times at the rows' places; their own times are not read. [rows, s]."""
@@ -113,6 +114,7 @@ def fit_steps(rows: StepRows, least_s: ArrayLike = 0.0) -> StepFit:
     free = above > 0
     inverse = np.linalg.pinv(relative[:, free].T @ relative[:, free])
     leverage = np.einsum("ij,jk,ik->i", relative[:, free], inverse, relative[:, free])
+    alone = leverage > 1 - 1e-6
     noise = float(missed @ missed) / (len(missed) - int(free.sum()))
     covariance = np.zeros((len(TERMS), len(TERMS)))
     covariance[np.ix_(free, free)] = noise * inverse
@@ -120,7 +122,7 @@ def fit_steps(rows: StepRows, least_s: ArrayLike = 0.0) -> StepFit:
         coefficients_s=floor + above,
         covariance=covariance,
         tile_tokens=tile,
-        left_out=missed / np.maximum(1 - leverage, 1e-9),
+        left_out=np.where(alone, np.nan, missed / np.where(alone, 1, 1 - leverage)),
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from capplan.errors import Complaint
-from capplan.physics.fitted_steps import impossible_steps
+from capplan.physics.doubtful import impossible_steps
 from capplan.physics.surface import Surface
 from capplan.planner.load import Load
 from capplan.planner.surfaces import Surfaces

@@ -9,10 +9,15 @@ from capplan.physics.precision import arithmetic, formats
 from capplan.physics.sharding import Split, broken_rules
 from capplan.planner.setup import Setup
 from capplan.records.anatomy import Remedy
+from capplan.records.architecture import Moe
 from capplan.records.fleet import Gpu
 
 SHORTEST: Final = 256
 """No context is halved below it. [tokens]"""
+
+
+HOST_SHARE: Final = 0.25
+"""Part of the routed experts that may lie in host memory."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,13 @@ def remedies(setup: Setup, others: Alternatives) -> tuple[Remedy, ...]:
     for lever, change, other in _changes(setup, others):
         after = other.sequences()
         row = Remedy.model_validate(
-            {"lever": lever, "change": change, "sequences": after, "gained": after - before}
+            {
+                "lever": lever,
+                "change": change,
+                "sequences": after,
+                "gained": after - before,
+                "waits_s": other.waits_s(after),
+            }
         )
         if row.gained > best.get(lever, row.model_copy(update={"gained": 0})).gained:
             best[lever] = row
@@ -52,6 +63,7 @@ def _changes(setup: Setup, others: Alternatives) -> Iterator[Change]:
         yield "kv precision", "--kv-precision fp8", replace(setup, kv_bytes_per_value=1.0)
     yield from _layouts(setup)
     yield from _drafting(setup, others)
+    yield from _host_memory(setup)
     half = setup.context_tokens // 2
     if half >= SHORTEST:
         yield "context", f"--context {half}", replace(setup, context_tokens=half)
@@ -72,6 +84,14 @@ def _layouts(setup: Setup) -> Iterator[Change]:
             broken = broken_rules(setup.architecture.layer_kinds, split)
             if split != setup.split and not broken and other.weights_fit():
                 yield "layout", f"--tp {tensor} --ep {expert}", other
+
+
+def _host_memory(setup: Setup) -> Iterator[Change]:
+    """Experts where a fleet gives the link to them: dear, and told with what a step waits."""
+    sparse = any(isinstance(kind.feed_forward, Moe) for kind in setup.kinds)
+    if sparse and setup.gpu.host_bytes_per_s is not None:
+        change = f"{HOST_SHARE:.0%} of the routed experts there"
+        yield "host memory", change, replace(setup, host_share=HOST_SHARE)
 
 
 def _drafting(setup: Setup, others: Alternatives) -> Iterator[Change]:

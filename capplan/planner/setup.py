@@ -6,7 +6,10 @@ from math import floor
 from capplan.physics import memory
 from capplan.physics.cache import held_bytes, kv_bytes_per_token
 from capplan.physics.draft_model import DraftModel
+from capplan.physics.experts import independent_routing
 from capplan.physics.messages import messages
+from capplan.physics.offload import fetching_s, missed_experts
+from capplan.physics.parameters import expert_parameters
 from capplan.physics.sharding import Split, broken_rules, on_gpu, parameters_on_gpu
 from capplan.physics.stored_bytes import stored_bytes
 from capplan.records.anatomy import Layout, Message, Share
@@ -28,6 +31,8 @@ class Setup:
     split: Split
     drafter: DraftModel | None = None
     draft_tokens: int = 0
+    host_share: float = 0.0
+    """Part of the routed experts that lies in host memory."""
 
     @property
     def kinds(self) -> tuple[LayerKind, ...]:
@@ -41,6 +46,7 @@ class Setup:
     def weights_on_gpu(self) -> dict[str, float]:
         """Size of the model's weights on one GPU, by component [bytes]."""
         sizes = stored_bytes(parameters_on_gpu(self.architecture, self.split), self.stored)
+        sizes["routed_experts"] *= 1 - self.host_share
         return {part: size for part, size in sizes.items() if part != "prediction"}
 
     def drafter_bytes(self) -> float:
@@ -66,6 +72,26 @@ class Setup:
     def weights_fit(self) -> bool:
         """Whether a GPU holds its share of the weights at all, no drafter loaded."""
         return sum(self.weights_on_gpu().values()) < memory.usable_bytes(self.gpu.memory_bytes)
+
+    def waits_s(self, batch: int) -> float | None:
+        """What a decoding step waits for experts in host memory, tokens choosing independently [s].
+
+        None where none lie there, or where the fleet does not give the link.
+        """
+        link = self.gpu.host_bytes_per_s
+        if not self.host_share or link is None:
+            return None
+        waits = 0.0
+        for whole, own in zip(self.architecture.layer_kinds, self.kinds, strict=True):
+            if isinstance(whole.feed_forward, Moe) and isinstance(own.feed_forward, Moe):
+                moe = whole.feed_forward
+                routing = independent_routing(moe.experts, moe.experts_per_token)
+                missed = float(missed_experts(routing, self.host_share, batch, 1))
+                size = expert_parameters(own.feed_forward, self.architecture.hidden_size)
+                expert_bytes = size * self.stored.routed_experts / 8
+                here = missed * own.feed_forward.experts / moe.experts
+                waits += own.layers * float(fetching_s(here, expert_bytes, link))
+        return waits
 
     def sequences(self) -> int:
         """Sequences of the context that fit all copies together.

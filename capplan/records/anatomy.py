@@ -14,6 +14,7 @@ from capplan.units import (
     MeanCount,
     PositiveCount,
     Ratio,
+    Seconds,
     SmallCount,
 )
 
@@ -125,11 +126,21 @@ class Remedy(Record):
     """A change that makes room for more sequences."""
 
     lever: Literal[
-        "kv precision", "layout", "look-ahead", "smaller drafter", "drafter", "context", "gpu"
+        "kv precision",
+        "layout",
+        "look-ahead",
+        "smaller drafter",
+        "drafter",
+        "context",
+        "gpu",
+        "host memory",
     ]
     change: str
     sequences: Count
     gained: int
+    waits_s: Seconds | None = None
+    """What a decoding step of that many sequences waits for host memory (modelled: tokens choose
+    experts independently, nothing is fetched ahead). None where nothing lies there."""
 
 
 class Fit(Record):

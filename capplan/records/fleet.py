@@ -28,6 +28,8 @@ class Gpu(Record):
     memory_bytes: PositiveBytes
     """As the driver reports it, not the label."""
     bandwidth_bytes_per_s: BytesPerSecond | None = None
+    host_bytes_per_s: BytesPerSecond | None = None
+    """From host memory to one GPU, one way."""
     bf16_flop_per_s: FlopPerSecond | None = None
     """Dense, without structured sparsity."""
     fp8_flop_per_s: FlopPerSecond | None = None

@@ -119,7 +119,8 @@ def _remedies(fit: Fit) -> Table:
 
 
 def _remedy(one: Remedy) -> tuple[str, ...]:
-    return f"{one.lever}: {one.change}", numbers.count(one.sequences), f"+{one.gained:,}"
+    waits = "" if one.waits_s is None else f"; a step waits {numbers.time(one.waits_s)}"
+    return f"{one.lever}: {one.change}{waits}", numbers.count(one.sequences), f"+{one.gained:,}"
 
 
 def _drafter(one: Drafter) -> str:

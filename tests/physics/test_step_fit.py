@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from capplan.files.catalogue import find
 from capplan.files.reader import read
 from capplan.files.writer import write_record
-from capplan.physics.doubtful import falling, faster_than_decoding
+from capplan.physics.doubtful import falling, faster_than_decoding, impossible_steps
 from capplan.physics.experts import Routing, distinct_experts
-from capplan.physics.fitted_steps import fitted_steps, impossible_steps
+from capplan.physics.fitted_steps import fitted_steps
 from capplan.physics.step_fit import TERMS, StepRows, edge_errors, fit_steps
 from capplan.records.profile import Profile
 
@@ -81,6 +81,15 @@ def test_the_edge_errors_of_a_true_law_are_nought_and_of_a_false_one_are_not() -
 def test_no_coefficient_undercuts_its_bound(noise: float, seed: int) -> None:
     least = np.array([7e-3, 7e-3, 60e-6, 0, 0, 0, 0])
     assert (fit_steps(rows(noise, seed), least).coefficients_s >= least).all()
+
+
+def test_a_row_that_alone_decides_a_coefficient_has_no_left_out_error() -> None:
+    every = rows(noise=0.02)
+    lone = every.of((every.query_tokens == 1) | (np.arange(len(every.step_s)) == 1))
+    assert lone.query_tokens.tolist().count(1) == len(lone.step_s) - 1
+    fit = fit_steps(lone)
+    assert np.isnan(fit.left_out[lone.query_tokens > 1]).all()
+    assert np.isfinite(fit.left_out[lone.query_tokens == 1]).all()
 
 
 def test_too_few_steps_are_refused() -> None:

@@ -124,17 +124,33 @@ def test_remedies_are_what_the_changed_setup_holds_most_gained_first():
     found = remedies(one, Alternatives({"larger": larger}))
     assert [row.gained for row in found] == sorted((row.gained for row in found), reverse=True)
     told = {row.lever: row for row in found}
-    assert set(told) == {"layout", "gpu", "kv precision", "context", "drafter"}
+    assert set(told) == {"layout", "gpu", "kv precision", "context", "drafter", "host memory"}
     again = {
         "kv precision": replace(one, kv_bytes_per_value=1.0),
         "context": replace(one, context_tokens=4096),
         "drafter": one.plain(),
         "gpu": replace(one, gpu=larger),
         "layout": replace(one, split=Split(8, 1, 8)),
+        "host memory": replace(one, host_share=0.25),
     }
     for lever, other in again.items():
         assert told[lever].sequences == other.sequences()
         assert told[lever].gained == other.sequences() - one.sequences() > 0
+
+
+def test_a_step_waits_for_the_experts_in_host_memory():
+    # 58 layers of 256 experts of three matrices, 7168 × 2048, FP8, an eighth of each on a GPU: with
+    # hundreds of sequences nearly all of the quarter that lies there is fetched in every step.
+    one = replace(setup("deepseek-v3", 8, "fp8"), host_share=0.25)
+    quarter_bytes = 58 * 256 * 3 * 7168 * 2048 / 8 / 4
+    assert H200.host_bytes_per_s is not None
+    assert one.waits_s(2000) == pytest.approx(quarter_bytes / H200.host_bytes_per_s, rel=0.01)
+    kept = setup("deepseek-v3", 8, "fp8").weights_on_gpu()["routed_experts"]
+    assert kept - one.weights_on_gpu()["routed_experts"] == pytest.approx(quarter_bytes, rel=0.01)
+    assert setup("deepseek-v3", 8, "fp8").waits_s(2000) is None
+    bare = H200.model_copy(update={"host_bytes_per_s": None})
+    told = remedies(replace(setup("deepseek-v3", 8, "fp8"), gpu=bare), Alternatives({}))
+    assert "host memory" not in {row.lever for row in told}
 
 
 def test_fewer_slots_and_smaller_drafters_help_where_they_hold_states():
