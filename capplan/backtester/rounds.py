@@ -92,7 +92,10 @@ def missing(published: PublishedRound) -> str | None:
         "drafter": published.drafter,
         "tokens per round": published.tokens_per_round or published.cycle_ratio,
     }
-    return next((f"{fact} not said" for fact, value in facts.items() if not value), None)
+    lacking = next((f"{fact} not said" for fact, value in facts.items() if not value), None)
+    if lacking is None and (published.tokens_per_round or 0) > (published.query_tokens or 0):
+        return "more tokens per round than were verified"
+    return lacking
 
 
 def predict(published: PublishedRound, steps: Steps) -> RoundResult | None:

@@ -8,13 +8,14 @@ from typing import Final
 from capplan.backtester.gpus import RATES, TABLES
 from capplan.cli import models
 from capplan.cli.backtest_steps import ComposedSteps, EstimatedSteps, routings
-from capplan.cli.known_drafters import drafting
 from capplan.composer.asked import Asked
 from capplan.composer.band import experts_of
 from capplan.composer.compose import composed
 from capplan.composer.drafting import as_model, draft_time
 from capplan.composer.wanted import Drafting
 from capplan.errors import Complaint, InputError
+from capplan.files.catalogue import find, names
+from capplan.files.reader import read
 from capplan.importers.silicon import silicon
 from capplan.physics import draft_model
 from capplan.physics.draft_model import DraftModel
@@ -22,6 +23,7 @@ from capplan.physics.estimated_step import EstimatedStep
 from capplan.physics.precision import formats
 from capplan.physics.sharding import Split, broken_rules
 from capplan.records.architecture import Architecture, Dense, DraftHead, Moe, NoFeedForward
+from capplan.records.known_drafter import KnownDrafter
 from capplan.records.published import PublishedRound
 from capplan.records.stored import Stored
 
@@ -31,7 +33,7 @@ SAME_SHAPE: Final = {
 }
 """Models that are drawn as another: DeepSeek-V3.1 is V3 trained on; of Qwen3.8-27B no configuration
 was at hand, and those of Qwen3.5 and 3.6 of that size agree."""
-BYTES: Final = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5625, "int4": 0.6}
+BYTES: Final = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5625, "mxfp4": 0.53, "int4": 0.6}
 """A stored weight with its scales; of int4 that of llama.cpp's Q4_K mixtures, 4.85 bits."""
 NODE: Final = 8
 
@@ -91,14 +93,18 @@ def _estimated(
 ) -> EstimatedSteps:
     assert published.gpu is not None
     rates = RATES[published.gpu]
-    width = BYTES.get(published.weights or "", 2.0)
-    target = EstimatedStep(model, split, rates, width)
+    stored = formats(model.stored or Stored(scheme="16 bits"))
+    width, experts = (
+        BYTES.get(published.weights or stored[part], 2.0) for part in ("dense", "routed_experts")
+    )
+    target = EstimatedStep(model, split, rates, width, experts)
     if drafter is None:
         return EstimatedSteps(target, None)
     whole = drafter.model is not None
     shape = as_model(drafter, model)
     # What drafting waits for its host is counted with the round.
-    own = EstimatedStep(shape, drafter.split(split), rates, 2.0 if whole else width, host_s=0.0)
+    width = 2.0 if whole else width
+    own = EstimatedStep(shape, drafter.split(split), rates, width, width, host_s=0.0)
     return EstimatedSteps(target, own)
 
 
@@ -116,21 +122,26 @@ def _model(text: str) -> Architecture:
 def _drafter(published: PublishedRound, model: Architecture) -> DraftModel | None:
     """None for a drafter that costs host time alone."""
     kind = published.drafter
-    if kind == "ngram":
+    if kind is None or kind == "ngram":
         return None
+    if kind == "eagle3":
+        return _known(model) or _eagle(model)
     if kind == "eagle":
         return _eagle(model)
-    name = None if kind == "eagle3" else kind
-    try:
-        if kind in {"eagle3", "mtp"}:
-            found = drafting(name, model, model.stored or Stored(scheme="16 bits"))
-            if found is not None:
-                return found.model
-        elif kind is not None:
-            return draft_model.of_model(_model(kind))
-    except InputError as error:
-        raise _refused("drafter", "its shape is not known", kind) from error
-    raise _refused("drafter", "its shape is not known", kind)
+    if kind != "mtp":
+        return draft_model.of_model(_model(kind))
+    found = draft_model.built_in(model, model.stored or Stored(scheme="16 bits"))
+    if found is None:
+        raise _refused("drafter", "its shape is not known", kind)
+    return found
+
+
+@cache
+def _known(model: Architecture) -> DraftModel | None:
+    """An EAGLE-3 head that is known for a model."""
+    known = (read(find("drafters", name), KnownDrafter) for name in names("drafters"))
+    heads = (one.drafter for one in known if model.name in one.drafts_for and one.drafter)
+    return next((draft_model.of_head(one) for one in heads if one.head.kind == "eagle3"), None)
 
 
 def _eagle(model: Architecture) -> DraftModel:

@@ -14,7 +14,7 @@ import numpy as np
 from capplan.composer.asked import Asked
 from capplan.composer.cached import cache_surface, chunk_surface
 from capplan.composer.grouped import CACHES
-from capplan.composer.latent import KEPT
+from capplan.composer.kept import kept, kept_caveats
 from capplan.composer.matrices import DTYPES
 from capplan.composer.refusals import Refused
 from capplan.composer.term import Term
@@ -56,12 +56,11 @@ def chosen_terms(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Itera
     wanted = {
         "architecture": family,
         "num_heads": shape.heads,
-        # Checkpoints of four bits keep this attention in sixteen (ModelOpt's lists).
-        "gemm_type": DTYPES.get("bf16" if asked.weights == "nvfp4" else asked.weights),
+        "gemm_type": DTYPES.get(kept(asked.weights)),
         "kv_cache_dtype": CACHES.get(asked.cache),
     }
     term = _term(tables, tuple(wanted.items()), shape.indexer is None, count)
-    yield replace(term, caveats=(*term.caveats, KEPT)) if asked.weights == "nvfp4" else term
+    yield replace(term, caveats=(*term.caveats, *kept_caveats(asked.weights)))
 
 
 @lru_cache(maxsize=32)

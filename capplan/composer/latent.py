@@ -8,87 +8,30 @@ the projections are read from the tables of matrices and of batched products.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from capplan.composer.asked import Asked
-from capplan.composer.cached import CORNER, chunk_s, pair_s, rows_surface
+from capplan.composer.cached import CORNER
 from capplan.composer.grouped import CACHES
+from capplan.composer.kept import kept, kept_caveats
+from capplan.composer.latent_kernel import latent_attention
 from capplan.composer.matrices import DTYPES, matrix, product
 from capplan.composer.refusals import Refused
 from capplan.composer.small import small
 from capplan.composer.term import Term
 from capplan.physics.load import Load
 from capplan.physics.operators import Silicon
-from capplan.physics.roofline import Curve
-from capplan.physics.surface import Array, Surface
+from capplan.physics.surface import Array
 from capplan.records.architecture import Mla
-from capplan.records.caveat import Caveat, Source
 
 TIMED: Final = {"kv_rank": 512, "rope_head_size": 64, "nope_head_size": 128, "value_head_size": 128}
 """The shape that was timed, DeepSeek-V3's; heads are free."""
 TIMED_MODULE: Final = (7168, 1536)
 """Hidden size and rank of the query of the module with its projections."""
-KEPT: Final = Caveat(
-    about="weights",
-    text=(
-        "Four-bit checkpoints are taken to keep 16 bits for what makes queries and latents, for "
-        "attention that chooses what it reads and for linear attention, as ModelOpt's exclude."
-    ),
-)
 OPERATORS: Final = 12
 """Operators of the module: kernel, five projections, two absorbed products, norms and the like."""
-
-
-@dataclass(frozen=True)
-class LatentAttention:
-    """Kernel or module of one layer on one GPU."""
-
-    decode: Surface
-    """By heads, sequences and cached tokens."""
-    heads: int
-    prefill: Curve
-    """By tokens of a chunk that begins its prompt."""
-    pair_s: float
-    """One query token with one cached token where arithmetic binds. [s]"""
-    whole: bool
-    """The module with its projections, which every token passes."""
-    sources: tuple[Source, ...]
-
-    def at(self, load: Load) -> Array:
-        """Time of one layer [s], shape of the load; NaN outside the tables."""
-        prefill_s = chunk_s(self.prefill, load.prefill_tokens, load.cached_tokens, self.pair_s)
-        decoding = load.batch > 0
-        if self.whole:
-            # What one token costs is paid once a step, by the batch where there is one.
-            both = decoding & (load.prefill_tokens > 0)
-            prefill_s = prefill_s - np.where(both, self.prefill.times_s[0], 0.0)
-        return np.asarray(np.where(decoding, self._decode_s(load), 0.0) + prefill_s)
-
-    def _decode_s(self, load: Load) -> Array:
-        rows = self.heads * np.maximum(load.query_tokens, 1)
-        if not self.whole:
-            return self._read_s(rows, load.batch, load.context_tokens)
-        start = self.decode.axes[2][0]
-        # More tokens than were timed pass the projections in proportion.
-        more = np.maximum(1, load.decode_tokens / self.decode.axes[1][-1])
-        timed = self.decode.clamped(1, load.decode_tokens, above=True)
-        projected = more * self._read_s(np.asarray(self.heads), timed, start)
-        reading = self._read_s(rows, load.batch, load.context_tokens)
-        return np.asarray(projected + reading - self._read_s(rows, load.batch, start))
-
-    def _read_s(self, rows: Array, sequences: Array, context: Array | float) -> Array:
-        """The table at these rows; beyond its most, time grows with them."""
-        most = self.decode.axes[0][-1]
-        time_s = self.decode.at(
-            self.decode.clamped(0, rows, above=True),
-            self.decode.clamped(1, sequences),
-            self.decode.clamped(2, context),
-        )
-        return np.asarray(time_s * np.maximum(1, rows / most))
 
 
 def latent_terms(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Iterator[Term]:
@@ -102,7 +45,7 @@ def latent_terms(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Itera
             rule = f"latent attention was timed with a {name} of {timed} alone"
             raise Refused("model", rule, str(found))
     cache = ("kv_cache_dtype", CACHES.get(asked.cache))
-    kernel = _tabled(tables, ("generation_mla", "context_mla"), shape.heads, (cache,))
+    kernel = latent_attention(tables, ("generation_mla", "context_mla"), shape.heads, (cache,))
     if kernel is not None:
         yield Term(
             "attention",
@@ -110,7 +53,7 @@ def latent_terms(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Itera
             count,
             kernel.at,
             kernel.sources,
-            caveats=(CORNER,) if asked.weights != "nvfp4" else (CORNER, KEPT),
+            caveats=(CORNER, *kept_caveats(asked.weights)),
             by_context=True,
         )
         yield from _projections(asked, tables, shape, count)
@@ -119,7 +62,7 @@ def latent_terms(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Itera
     if (asked.model.hidden_size, shape.query_rank) == TIMED_MODULE and asked.weights != "nvfp4":
         operators = "mla_generation_module", "mla_context_module"
         wanted = cache, ("gemm_type", DTYPES.get(asked.weights))
-        whole = _tabled(tables, operators, shape.heads, wanted)
+        whole = latent_attention(tables, operators, shape.heads, wanted)
     if whole is None:
         rule = "latent attention has no table of this cache, or of these heads on a GPU"
         raise Refused("model", rule, f"{asked.cache}, {shape.heads} heads")
@@ -141,8 +84,7 @@ def _projections(asked: Asked, tables: Silicon, shape: Mla, count: int) -> Itera
     key_size = shape.nope_head_size + shape.rope_head_size
     cached = shape.kv_rank + shape.rope_head_size
     query = heads * key_size
-    # Checkpoints of four bits keep what makes queries and latents in sixteen (ModelOpt's lists).
-    wide = "bf16" if asked.weights == "nvfp4" else asked.weights
+    wide = kept(asked.weights)
 
     def projection(what: str, n: int, k: int, precision: str = wide) -> Term:
         return matrix(tables, "attention", what, precision, (n, k), count)
@@ -190,26 +132,3 @@ def _expanded(tables: Silicon, shape: Mla, precision: str, count: int) -> Term:
         return np.where(expanded > 0, time_s, 0.0)
 
     return Term("attention", what, count, at, (curve.source,), error)
-
-
-@lru_cache(maxsize=32)
-def _tabled(
-    tables: Silicon,
-    operators: tuple[str, str],
-    heads: int,
-    wanted: tuple[tuple[str, Any], ...],
-) -> LatentAttention | None:
-    decode = tables.find(operators[0], **dict(wanted))
-    prefill = tables.find(operators[1], num_heads=heads, batch_size=1, **dict(wanted))
-    if decode is None or prefill is None or heads not in decode.values("num_heads"):
-        return None
-    rows = ", ".join(f"{name}={value}" for name, value in wanted)
-    chunk = prefill.curve("isl", "prefill attention", f"num_heads={heads}, {rows}")
-    return LatentAttention(
-        decode=rows_surface(decode),
-        heads=heads,
-        prefill=chunk,
-        pair_s=pair_s(chunk),
-        whole="module" in operators[0],
-        sources=(decode.said("decode attention", rows), chunk.source),
-    )

@@ -14,7 +14,7 @@ import numpy as np
 
 from capplan.composer.asked import Asked
 from capplan.composer.cached import chunk_s
-from capplan.composer.latent import KEPT
+from capplan.composer.kept import kept, kept_caveats
 from capplan.composer.matrices import matrix
 from capplan.composer.refusals import Refused
 from capplan.composer.small import small
@@ -71,15 +71,15 @@ def recurrent_terms(asked: Asked, tables: Silicon, shape: DeltaNet, count: int) 
     def product(what: str, precision: str, n: int, k: int) -> Term:
         return matrix(tables, "attention", what, precision, (n, k), count)
 
-    # Checkpoints of four bits keep linear attention in sixteen (ModelOpt's lists).
-    wide = "bf16" if asked.weights == "nvfp4" else asked.weights
+    wide = kept(asked.weights)
     yield product("projections into the layer", wide, 2 * key + 2 * value, hidden)
     # Decay and strength have too few outputs to quantise.
     yield product("decay and strength", "bf16", 2 * shape.value_heads, hidden)
-    caveats = (VERIFIED, KEPT) if asked.weights == "nvfp4" else (VERIFIED,)
+    caveats = (VERIFIED, *kept_caveats(asked.weights))
     for what, kernel in _kernels(tables, shape):
         sources = (kernel.decode.source, kernel.prefill.source)
         yield Term("attention", what, count, kernel.at, sources, caveats=caveats)
+    yield small(tables, "parting of the projections", 2 * key + 2 * value, count)
     yield small(tables, "gated norm", value, count)
     yield product("output projection", wide, hidden, value)
 

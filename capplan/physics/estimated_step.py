@@ -61,6 +61,8 @@ class EstimatedStep:
     split: Split
     rates: Rates
     bytes_per_weight: float
+    bytes_per_expert_weight: float
+    """Of the routed experts."""
     host_s: float = HOST_S
     bytes_per_cached: float = 2.0
 
@@ -90,7 +92,7 @@ class EstimatedStep:
         if isinstance(kind.feed_forward, Moe) and routing is not None:
             each = counted.routed_experts / kind.feed_forward.experts
             touched = distinct_experts(routing, load.batch, load.query_tokens)
-            moved_s = touched * each * self.bytes_per_weight / self._read
+            moved_s = touched * each * self.bytes_per_expert_weight / self._read
             chosen = load.tokens * kind.feed_forward.experts_per_token
             rows = np.maximum(TILE * touched, chosen + TILE * touched / 2)
             time_s = time_s + EXPERTS_S + moved_s + rows * each * 2 / self._compute

@@ -54,11 +54,15 @@ class Backtest(Record):
     serving_tpot_median_ape_dense: float | None
     serving_tpot_mean_ape_dense: float | None
     serving_refused_share_dense: float | None
+    moe_layer_rows: Count
     moe_layer_median_ape: float | None
     cycle_ratio_median_ape: float | None
+    speedup_pairs: Count
+    """Those with enough facts."""
     speedup_sign_agreement: float | None
     """Part of the decided pairs whose speed-up lies on the predicted side of one."""
     speedup_undecided_share: float | None
     """Part of the pairs with enough facts whose ends lie on both sides of one."""
     acceptance_curve_median_ape: float | None
     rows: tuple[Predicted, ...]
+    """All but those of layers of experts, which are many."""

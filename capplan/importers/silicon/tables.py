@@ -91,6 +91,7 @@ def _order(name: str) -> tuple[tuple[int, ...], str]:
 
 
 def _table(path: Path) -> Table:
+    """One file. `latency` is in milliseconds but for exchanges by DeepEP, which nobody asks for."""
     import pyarrow.parquet
 
     read = pyarrow.parquet.read_table(path)
