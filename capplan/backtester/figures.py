@@ -1,12 +1,18 @@
 """Figures of a backtest from its rows."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Literal, get_args
 
 import numpy as np
 
-from capplan.records.backtest import Backtest, Predicted, Quantity
+from capplan.backtester import pairs
+from capplan.records.backtest import Backtest, ErrorGroup, Predicted, Quantity, Refusal
 
-OFTEN = ("moe_layer",)
+WHATS: Final[tuple[Quantity, ...]] = get_args(Quantity)
+By = Literal["all", "model", "gpu", "engine"]
+BYS: Final[tuple[By, ...]] = get_args(By)
+OFTEN: Final = ("moe_layer",)
 """Quantities with too many rows to list them."""
 
 
@@ -20,7 +26,7 @@ def backtest(version: str, rows: Sequence[Predicted]) -> Backtest:
     served = _of(rows, "tpot")
     sparse = [row for row in served if row.sparse]
     dense = [row for row in served if not row.sparse]
-    layers, pairs = _of(rows, "moe_layer"), _of(rows, "speed_up")
+    layers = _of(rows, "moe_layer")
     return Backtest(
         capplan=version,
         serving_rows=len(served),
@@ -36,11 +42,45 @@ def backtest(version: str, rows: Sequence[Predicted]) -> Backtest:
         moe_layer_rows=len(layers),
         moe_layer_median_ape=median_ape(layers),
         cycle_ratio_median_ape=median_ape(_of(rows, "cycle_ratio")),
-        speedup_pairs=sum(row.predicted is not None for row in pairs),
-        speedup_sign_agreement=sign_agreement(pairs),
-        speedup_undecided_share=undecided_share(pairs),
+        speedup_pairs=len(pairs.pairs(rows)),
+        speedup_sign_agreement=pairs.agreement(rows),
+        speedup_undecided_share=pairs.undecided(rows),
         acceptance_curve_median_ape=median_ape(_of(rows, "acceptance")),
+        groups=tuple(_groups(rows)),
+        refusals=_refusals(rows),
         rows=tuple(row for row in rows if row.what not in OFTEN),
+    )
+
+
+def _groups(rows: Sequence[Predicted]) -> Iterator[ErrorGroup]:
+    for what in WHATS:
+        for by in BYS:
+            found: dict[str, list[Predicted]] = defaultdict(list)
+            for row in _of(rows, what):
+                found["all" if by == "all" else getattr(row, by)].append(row)
+            for name in sorted(found):
+                yield _group(what, by, name, found[name])
+
+
+def _group(what: Quantity, by: By, name: str, rows: Sequence[Predicted]) -> ErrorGroup:
+    errors = [row.error for row in rows if row.error is not None]
+    return ErrorGroup(
+        what=what,
+        by=by,
+        name=name,
+        rows=len(rows),
+        refused=len(rows) - len(errors),
+        median_ape=median_ape(rows),
+        mean_ape=mean_ape(rows),
+        median_error=float(np.median(errors)) if errors else None,
+    )
+
+
+def _refusals(rows: Iterable[Predicted]) -> tuple[Refusal, ...]:
+    counts = Counter((row.what, row.refused) for row in rows if row.refused is not None)
+    return tuple(
+        Refusal(what=what, reason=reason, rows=count)
+        for (what, reason), count in counts.most_common()
     )
 
 
@@ -59,29 +99,6 @@ def mean_ape(rows: Iterable[Predicted]) -> float | None:
 def refused_share(rows: Sequence[Predicted]) -> float | None:
     """Part of the rows without a prediction."""
     return sum(row.predicted is None for row in rows) / len(rows) if rows else None
-
-
-def decided(row: Predicted) -> bool:
-    """Whether both ends of a speed-up lie on one side of one."""
-    if row.low is None or row.high is None:
-        return row.predicted is not None
-    return row.low > 1 or row.high < 1
-
-
-def sign_agreement(pairs: Iterable[Predicted]) -> float | None:
-    """Part of the decided pairs that were measured on the predicted side of one."""
-    sides = [
-        (row.predicted > 1) == (row.measured > 1)
-        for row in pairs
-        if row.predicted is not None and decided(row)
-    ]
-    return sum(sides) / len(sides) if sides else None
-
-
-def undecided_share(pairs: Iterable[Predicted]) -> float | None:
-    """Part of the predicted pairs that are not decided."""
-    open_ = [not decided(row) for row in pairs if row.predicted is not None]
-    return sum(open_) / len(open_) if open_ else None
 
 
 def _of(rows: Iterable[Predicted], what: Quantity) -> list[Predicted]:

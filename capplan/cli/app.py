@@ -8,6 +8,7 @@ import sys
 import typer
 
 from capplan import __version__
+from capplan.cli.backtest import backtest
 from capplan.cli.compose import compose
 from capplan.cli.forecast import forecast
 from capplan.cli.plan import plan
@@ -33,6 +34,7 @@ app.command()(profile)
 app.command()(compose)
 app.command()(simulate)
 app.command()(show)
+app.command()(backtest)
 app.command()(schema)
 
 

@@ -93,13 +93,13 @@ def _layouts(model: Architecture, choice: Choice, there: Hardware) -> Iterator[S
     if choice.tp is not None:
         yield Split(choice.tp, choice.tp, choice.ep or 1)
         return
-    served = _served(model, choice.weights, choice.experts)
+    weights = served(model, choice.weights, choice.experts)
     cache = _cache(model, choice.cache)
     for gpus in (1, 2, 4, 8):
         split = Split(gpus, gpus)
         if gpus > there.gpus or broken_rules(model.layer_kinds, split):
             continue
-        held = room(model, served.stored, split, cache, there.gpu.memory_bytes)
+        held = room(model, weights.stored, split, cache, there.gpu.memory_bytes)
         if held.weights_fit and held.capacity_tokens >= SHORTEST_CACHE:
             yield split
 
@@ -108,21 +108,21 @@ def _composed(
     model: Architecture, choice: Choice, there: Hardware, split: Split, date: dt.date | None
 ) -> ComposedProfile:
     tables = silicon(there.name, choice.engine)
-    served = _served(model, choice.weights, choice.experts)
+    weights = served(model, choice.weights, choice.experts)
     asked = Asked(
         model=model,
         gpu=there.name,
         split=split,
         engine=choice.engine,
-        weights=served.matrices,
-        experts=served.experts,
+        weights=weights.matrices,
+        experts=weights.experts,
         cache=_cache(model, choice.cache),
     )
     wanted = Wanted(
         asked=asked,
-        stored=served.stored,
+        stored=weights.stored,
         gpu=there.gpu,
-        drafting=drafting(choice.drafter, model, served.stored),
+        drafting=drafting(choice.drafter, model, weights.stored),
         date=date or dt.datetime.now(dt.UTC).date(),
         versions=_versions(tables),
         draft_tokens=choice.draft_tokens,
@@ -132,7 +132,7 @@ def _composed(
 
 
 @dataclass(frozen=True)
-class _Served:
+class Served:
     """Precision of the weights: what they take in memory, and what tables call it."""
 
     stored: Stored
@@ -141,7 +141,17 @@ class _Served:
     """None in a dense model."""
 
 
-def _served(model: Architecture, weights: str, experts: str | None) -> _Served:
+def served(model: Architecture, weights: str, experts: str | None) -> Served:
+    """Precision of a model's weights.
+
+    Args:
+        model: The model.
+        weights: Of all matrices, or `stored` for what the checkpoint has.
+        experts: Of routed experts, where it is another.
+
+    Raises:
+        InputError: A dense model has no experts, or there is no such precision.
+    """
     sparse = any(isinstance(kind.feed_forward, Moe) for kind in model.layer_kinds)
     stored = model.stored or Stored(scheme="16 bits, assumed")
     if experts is not None and not sparse:
@@ -157,7 +167,7 @@ def _served(model: Architecture, weights: str, experts: str | None) -> _Served:
         scheme = f"{stored.scheme}, routed experts in {experts}"
         width = {"scheme": scheme, "routed_experts": _at(experts).routed_experts}
         stored, names[1] = stored.model_copy(update=width), experts
-    return _Served(stored, names[0], names[1] if sparse else None)
+    return Served(stored, names[0], names[1] if sparse else None)
 
 
 def _at(precision: str) -> Stored:

@@ -76,12 +76,16 @@ def _mode(path: Path) -> int | None:
         raise InputError([Complaint(place=str(path), key="", rule=rule)]) from error
 
 
-def _folders(kind: Kind) -> list[Path]:
-    """Where files of a kind lie, in order of search."""
+def shipped() -> Path:
+    """The folder of all that comes with capplan."""
     package = Path(capplan.__file__).parent
     checkout = package.parent
-    shipped = checkout if (checkout / "pyproject.toml").is_file() else package / "shipped"
-    return [Path(kind), _home() / kind, shipped / kind]
+    return checkout if (checkout / "pyproject.toml").is_file() else package / "shipped"
+
+
+def _folders(kind: Kind) -> list[Path]:
+    """Where files of a kind lie, in order of search."""
+    return [Path(kind), _home() / kind, shipped() / kind]
 
 
 def _home() -> Path:

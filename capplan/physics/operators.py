@@ -103,6 +103,7 @@ class Limits:
 
     bandwidth_bytes_per_s: float
     bf16_flop_per_s: float
+    memory_bytes: float
     gpus_per_node: int
     source: Source
 

@@ -7,7 +7,7 @@ from capplan.units import Count
 
 Quantity = Literal["tpot", "moe_layer", "cycle_ratio", "speed_up", "acceptance"]
 """tpot: seconds a token of a served row; moe_layer: seconds of a layer of experts; cycle_ratio: a
-round over a plain step; speed_up: of a token by speculation; acceptance: accepted tokens a round."""
+round over a plain step; speed_up: of a token by speculation; acceptance: tokens a round."""
 
 
 class Predicted(Record):
@@ -34,6 +34,28 @@ class Predicted(Record):
     def error(self) -> float | None:
         """Predicted over measured, less one."""
         return None if self.predicted is None else self.predicted / self.measured - 1
+
+
+class ErrorGroup(Record):
+    """Errors of the rows that share a model, a GPU or an engine."""
+
+    what: Quantity
+    by: Literal["all", "model", "gpu", "engine"]
+    name: str
+    rows: Count
+    refused: Count
+    median_ape: float | None
+    mean_ape: float | None
+    median_error: float | None
+    """With its sign: which way the predictions lean."""
+
+
+class Refusal(Record):
+    """Rows without a prediction that share a reason."""
+
+    what: Quantity
+    reason: str
+    rows: Count
 
 
 class Backtest(Record):
@@ -64,5 +86,8 @@ class Backtest(Record):
     speedup_undecided_share: float | None
     """Part of the pairs with enough facts whose ends lie on both sides of one."""
     acceptance_curve_median_ape: float | None
+    groups: tuple[ErrorGroup, ...]
+    refusals: tuple[Refusal, ...]
+    """The most frequent first."""
     rows: tuple[Predicted, ...]
     """All but those of layers of experts, which are many."""

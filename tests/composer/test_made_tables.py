@@ -55,7 +55,7 @@ TABLES = {
 def tables(**other):
     held = TABLES | other
     return Silicon(
-        "made", "vllm", Limits(1e12, 1e15, 8, SAID), ("vllm",),
+        "made", "vllm", Limits(1e12, 1e15, 80e9, 8, SAID), ("vllm",),
         lambda _library, operator: held.get(operator, ()),
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ def read(library, operator):
     return {("own", "gemm"): (NEW, OLD), ("other", "gemm"): (OTHER,)}.get((library, operator), ())
 
 
-SILICON = Silicon("gpu", "own", Limits(1e12, 1e15, 8, SAID), ("other", "own"), read)
+SILICON = Silicon("gpu", "own", Limits(1e12, 1e15, 80e9, 8, SAID), ("other", "own"), read)
 
 
 def test_rows_hold_all_that_is_wanted():

@@ -67,6 +67,7 @@ def _limits(system: str) -> Limits:
     return Limits(
         bandwidth_bytes_per_s=float(said["gpu"]["mem_bw"]),
         bf16_flop_per_s=float(said["gpu"]["bfloat16_tc_flops"]),
+        memory_bytes=float(said["gpu"]["mem_capacity"]),
         gpus_per_node=int(said["node"]["num_gpus_per_node"]),
         source=Source(
             what="labels of the GPU",
