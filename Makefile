@@ -8,7 +8,7 @@ TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: plan test test-torch test-wheel bench figures schemas clean
+.PHONY: plan test test-torch test-silicon test-wheel bench figures schemas clean
 
 plan: $(VENV)/.installed
 	$(BIN)/capplan plan $(FORECAST)
@@ -18,11 +18,15 @@ test: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not torch"
+	$(BIN)/python -m pytest -m "not torch and not silicon"
 
 # The lane that measures; needs torch, and no GPU.
 test-torch: $(VENV)/.installed-torch
 	$(BIN)/python -m pytest -m torch tests
+
+# The lane that reads NVIDIA's operator tables; downloads 82 MB of them once.
+test-silicon: $(VENV)/.installed-silicon
+	$(BIN)/python -m pytest -m silicon tests
 
 # What a user gets from the package index: no checkout, no torch.
 test-wheel: $(VENV)/.installed-dev
@@ -59,6 +63,10 @@ $(VENV)/.installed-plots: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.installed-torch: $(VENV)/.installed-dev
 	$(PIP) '$(TORCH)'
+	touch $@
+
+$(VENV)/.installed-silicon: $(VENV)/.installed-dev
+	$(PIP) -e '.[dev,fast,silicon]'
 	touch $@
 
 clean:

@@ -14,7 +14,6 @@ from capplan.errors import InputError
 from capplan.files.reader import read
 from capplan.records.composition import Composition
 from capplan.records.profile import Profile
-from silicon import needs_silicon
 
 ROOT = Path(__file__).parents[2]
 KIMI = ("compose", "kimi-k2.5", "--on", "b200-sxm:8")
@@ -26,7 +25,7 @@ def composition(capplan, *arguments: str) -> Composition:
     return Composition.model_validate_json(ran.stdout, strict=True)
 
 
-@needs_silicon
+@pytest.mark.silicon
 def test_a_table_in_80_columns_with_parts_ranges_and_caveats(capplan):
     ran = capplan(*KIMI)
     assert ran.returncode == 0, ran.stderr
@@ -49,7 +48,7 @@ def test_a_table_in_80_columns_with_parts_ranges_and_caveats(capplan):
         assert words in ran.stdout, words
 
 
-@needs_silicon
+@pytest.mark.silicon
 def test_the_profile_that_is_kept_is_the_one_that_json_prints(capplan):
     ran = capplan(*KIMI, "-o", "kept.yaml", "--format", "json")
     assert ran.returncode == 0, ran.stderr
@@ -63,7 +62,7 @@ def test_the_profile_that_is_kept_is_the_one_that_json_prints(capplan):
     assert capplan(*KIMI, "-o", "kept.yaml", "--force").returncode == 0
 
 
-@needs_silicon
+@pytest.mark.silicon
 def test_tables_are_grids_with_holes_at_the_far_end_and_every_table_has_plain_steps(capplan):
     profile = composition(capplan, "qwen3-30b-a3b", "--on", "h200-sxm:1").profile
     for rows, axes in (
@@ -78,7 +77,7 @@ def test_tables_are_grids_with_holes_at_the_far_end_and_every_table_has_plain_st
     assert {row.query_tokens for row in profile.steps.rows} == set(range(1, 10))
 
 
-@needs_silicon
+@pytest.mark.silicon
 def test_parts_sum_to_the_step_and_lie_inside_the_range(capplan):
     found = composition(
         capplan, "qwen3-235b-a22b", *["--on", "h200-sxm:4", "--weights", "fp8_block"]
@@ -94,7 +93,7 @@ def test_parts_sum_to_the_step_and_lie_inside_the_range(capplan):
         assert (cell.step_s, cell.low_s, cell.high_s) == (step.step_s, step.low_s, step.high_s)
 
 
-@needs_silicon
+@pytest.mark.silicon
 def test_the_cache_that_fits_is_what_arithmetic_says(capplan):
     found = composition(capplan, "llama-3.1-70b", *["--on", "h200-sxm:4", "--weights", "bf16"])
     # 70.55e9 numbers of two bytes over four GPUs; each gives 90 % of 143771 MiB less 3.5 GiB and
@@ -109,7 +108,7 @@ def test_the_cache_that_fits_is_what_arithmetic_says(capplan):
     assert held[4096] == int(memory.kv_capacity_tokens / 4096)
 
 
-@needs_silicon
+@pytest.mark.silicon
 def test_copies_of_attention_hold_more_of_a_latent_cache(capplan):
     shared = composition(capplan, "deepseek-v3", "--on", "h200-sxm:8").profile
     # A latent cache is 576 numbers a layer and token, whole on every GPU that shares a sequence.
@@ -117,7 +116,7 @@ def test_copies_of_attention_hold_more_of_a_latent_cache(capplan):
     assert any(one.about == "kv_bytes_per_token" for one in shared.caveats)
 
 
-@needs_silicon
+@pytest.mark.silicon
 def test_a_drafter_takes_time_and_memory_of_its_own(capplan):
     found = composition(capplan, "llama-3.1-70b", *["--on", "h100-sxm:4", "--weights", "fp8"])
     drafter = found.profile.drafters["eagle3"]
@@ -133,14 +132,14 @@ def test_a_drafter_takes_time_and_memory_of_its_own(capplan):
     assert min(steps) > 2 * (layer + 32000 * 8192) / 4 / 3.35e12
 
 
-@needs_silicon
+@pytest.mark.silicon
 def test_a_model_without_a_drafter_is_composed_and_says_so(capplan):
     profile = composition(capplan, "mixtral-8x22b", "--on", "h100-sxm:8").profile
     assert profile.drafters == {}
     assert any("No drafter is known" in one.text for one in profile.caveats)
 
 
-@needs_silicon
+@pytest.mark.silicon
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -157,7 +156,7 @@ def test_what_cannot_be_composed_is_refused_with_the_reason(capplan, arguments, 
     assert "Traceback" not in ran.stderr
 
 
-@needs_silicon
+@pytest.mark.silicon
 @pytest.mark.parametrize(
     ("model", "choice", "told"),
     [
@@ -175,7 +174,7 @@ def test_every_option_that_cannot_be_is_refused_by_name(model, choice, told):
         compose(model, choice)
 
 
-@needs_silicon
+@pytest.mark.silicon
 def test_weights_that_do_not_fit_are_infeasible(capplan):
     ran = capplan("compose", "llama-3.1-70b", "--on", "h100-sxm:1")
     assert ran.returncode == 3
@@ -203,7 +202,7 @@ def test_without_the_extra_the_remedy_is_named(capplan):
     assert "Traceback" not in ran.stderr
 
 
-@needs_silicon
+@pytest.mark.silicon
 def test_a_plan_composes_what_has_no_profile(capplan):
     ran = capplan(
         *["plan", "servegen-m-large", "--screen", "--model", "qwen3-235b-a22b"],
@@ -224,7 +223,7 @@ def test_a_plan_composes_what_has_no_profile(capplan):
         assert policy["gpu_range"]["high_gpus"] > 1.5 * policy["gpu_range"]["low_gpus"]
 
 
-@needs_silicon
+@pytest.mark.silicon
 def test_a_kept_composition_plans_like_the_one_on_the_fly(capplan):
     on = ("--on", "b200-sxm:4")
     kept = capplan("compose", "qwen3-235b-a22b", *on, "-o", "own.yaml")
@@ -271,7 +270,7 @@ def test_options_that_do_not_go_together_are_refused(capplan, arguments, told):
     assert told in ran.stderr
 
 
-@needs_silicon
+@pytest.mark.silicon
 def test_a_model_larger_than_the_gpus_is_infeasible(capplan):
     ran = capplan(
         *["plan", "servegen-m-large", "--screen", "--model", "llama-3.1-405b"],

@@ -1,7 +1,6 @@
 """The layer fit: against times made by hand, and against published tables."""
 
 from importlib.resources import files
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -13,9 +12,6 @@ SIZES = np.array(
     [1, 2, 4, 8, 16, 32, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384, 512, 768, 1024, 1536, 4096]
 )
 """Those of the published tables."""
-SILICON = pytest.mark.skipif(
-    find_spec("aiconfigurator_core") is None, reason="needs the silicon tables"
-)
 
 
 def made(ranks, routing, time_of):
@@ -89,9 +85,10 @@ def test_sizes_beyond_the_table_and_widths_that_it_lacks_are_refused():
 
 
 def published(gpu, engine, version, **wanted):
-    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow.parquet
+
     table = f"systems/data/{gpu}/moe/{engine}/{version}/moe_perf.parquet"
-    rows = parquet.read_table(
+    rows = pyarrow.parquet.read_table(
         str(files("aiconfigurator_core") / table),
         filters=[(key, "==", value) for key, value in wanted.items()],
     ).to_pydict()
@@ -101,7 +98,7 @@ def published(gpu, engine, version, **wanted):
     return MoeRows(*layer, *(np.array(part) for part in parts), times)
 
 
-@SILICON
+@pytest.mark.silicon
 @pytest.mark.parametrize(
     ("gpu", "engine", "version", "dtype", "shape", "tensor"),
     [
