@@ -12,6 +12,7 @@ Source:
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, Self
 
 import numpy as np
@@ -101,12 +102,18 @@ class MoeRows:
 
     def terms(self) -> Array:
         """Terms of the sum for each row. [rows, 3 + tiles]."""
-        places = zip(self.distribution, self.tokens, self.ranks, strict=True)
-        return np.stack([self._routed(str(d), int(t), int(r)).terms for d, t, r in places])
-
-    def _routed(self, distribution: str, tokens: int, ranks: int) -> Routed:
         layer = self.experts, self.experts_per_token
-        return Routed.of_counts(tokens, routed_counts(distribution, tokens, *layer, ranks))
+        places = zip(self.distribution, self.tokens, self.ranks, strict=True)
+        return np.stack([_terms(str(d), int(t), *layer, int(r)) for d, t, r in places])
+
+
+@lru_cache(maxsize=1 << 16)
+def _terms(
+    distribution: str, tokens: int, experts: int, experts_per_token: int, ranks: int
+) -> Array:
+    """Terms of a row. Layers of many widths share them, and drawing takes longer than fitting."""
+    counts = routed_counts(distribution, tokens, experts, experts_per_token, ranks)
+    return Routed.of_counts(tokens, counts).terms
 
 
 @dataclass(frozen=True)
