@@ -4,6 +4,14 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
+MISSING = find_spec("aiconfigurator_core") is None
+NEEDED = [
+    pytest.mark.silicon,
+    pytest.mark.skipif(MISSING, reason="needs the operator tables of aiconfigurator-core"),
+]
+
 
 @cache
 def rows(file):

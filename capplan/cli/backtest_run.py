@@ -54,7 +54,7 @@ def run(
     rounds = pairs.once(
         _read(read_points, points, complaints), _read(read_reports, reports, complaints)
     )
-    curves = _read(read_curves, points, complaints) or _shipped_curves()
+    curves = _read(read_curves, points, complaints) or shipped_curves()
     if complaints:
         raise InputError(complaints)
     found: list[Predicted] = []
@@ -86,7 +86,8 @@ def _read(
         return ()
 
 
-def _shipped_curves() -> tuple[PublishedCurve, ...]:
+def shipped_curves() -> tuple[PublishedCurve, ...]:
+    """Curves of the known drafters."""
     known = [read(find("drafters", name), KnownDrafter) for name in names("drafters")]
     return tuple(_curves(known))
 

@@ -1,7 +1,6 @@
 """`capplan compose` and `capplan plan --on`, as a user runs them."""
 
 import json
-import re
 import subprocess
 import sys
 from itertools import product
@@ -9,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from capplan.cli.compose_run import Choice, compose
-from capplan.errors import InputError
 from capplan.files.reader import read
 from capplan.records.composition import Composition
 from capplan.records.profile import Profile
+from silicon import needs_silicon
 
 ROOT = Path(__file__).parents[2]
 KIMI = ("compose", "kimi-k2.5", "--on", "b200-sxm:8")
@@ -25,7 +23,7 @@ def composition(capplan, *arguments: str) -> Composition:
     return Composition.model_validate_json(ran.stdout, strict=True)
 
 
-@pytest.mark.silicon
+@needs_silicon
 def test_a_table_in_80_columns_with_parts_ranges_and_caveats(capplan):
     ran = capplan(*KIMI)
     assert ran.returncode == 0, ran.stderr
@@ -48,7 +46,7 @@ def test_a_table_in_80_columns_with_parts_ranges_and_caveats(capplan):
         assert words in ran.stdout, words
 
 
-@pytest.mark.silicon
+@needs_silicon
 def test_the_profile_that_is_kept_is_the_one_that_json_prints(capplan):
     ran = capplan(*KIMI, "-o", "kept.yaml", "--format", "json")
     assert ran.returncode == 0, ran.stderr
@@ -62,7 +60,7 @@ def test_the_profile_that_is_kept_is_the_one_that_json_prints(capplan):
     assert capplan(*KIMI, "-o", "kept.yaml", "--force").returncode == 0
 
 
-@pytest.mark.silicon
+@needs_silicon
 def test_tables_are_grids_with_holes_at_the_far_end_and_every_table_has_plain_steps(capplan):
     profile = composition(capplan, "qwen3-30b-a3b", "--on", "h200-sxm:1").profile
     for rows, axes in (
@@ -77,7 +75,7 @@ def test_tables_are_grids_with_holes_at_the_far_end_and_every_table_has_plain_st
     assert {row.query_tokens for row in profile.steps.rows} == set(range(1, 10))
 
 
-@pytest.mark.silicon
+@needs_silicon
 def test_parts_sum_to_the_step_and_lie_inside_the_range(capplan):
     found = composition(
         capplan, "qwen3-235b-a22b", *["--on", "h200-sxm:4", "--weights", "fp8_block"]
@@ -93,7 +91,7 @@ def test_parts_sum_to_the_step_and_lie_inside_the_range(capplan):
         assert (cell.step_s, cell.low_s, cell.high_s) == (step.step_s, step.low_s, step.high_s)
 
 
-@pytest.mark.silicon
+@needs_silicon
 def test_the_cache_that_fits_is_what_arithmetic_says(capplan):
     found = composition(capplan, "llama-3.1-70b", *["--on", "h200-sxm:4", "--weights", "bf16"])
     # 70.55e9 numbers of two bytes over four GPUs; each gives 90 % of 143771 MiB less 3.5 GiB and
@@ -108,7 +106,7 @@ def test_the_cache_that_fits_is_what_arithmetic_says(capplan):
     assert held[4096] == int(memory.kv_capacity_tokens / 4096)
 
 
-@pytest.mark.silicon
+@needs_silicon
 def test_copies_of_attention_hold_more_of_a_latent_cache(capplan):
     shared = composition(capplan, "deepseek-v3", "--on", "h200-sxm:8").profile
     # A latent cache is 576 numbers a layer and token, whole on every GPU that shares a sequence.
@@ -116,7 +114,7 @@ def test_copies_of_attention_hold_more_of_a_latent_cache(capplan):
     assert any(one.about == "kv_bytes_per_token" for one in shared.caveats)
 
 
-@pytest.mark.silicon
+@needs_silicon
 def test_a_drafter_takes_time_and_memory_of_its_own(capplan):
     found = composition(capplan, "llama-3.1-70b", *["--on", "h100-sxm:4", "--weights", "fp8"])
     drafter = found.profile.drafters["eagle3"]
@@ -132,19 +130,26 @@ def test_a_drafter_takes_time_and_memory_of_its_own(capplan):
     assert min(steps) > 2 * (layer + 32000 * 8192) / 4 / 3.35e12
 
 
-@pytest.mark.silicon
+@needs_silicon
 def test_a_model_without_a_drafter_is_composed_and_says_so(capplan):
     profile = composition(capplan, "mixtral-8x22b", "--on", "h100-sxm:8").profile
     assert profile.drafters == {}
     assert any("No drafter is known" in one.text for one in profile.caveats)
 
 
-@pytest.mark.silicon
+@needs_silicon
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         ("llama-3.1-8b --on h300:8", "is not a GPU of any known fleet, found h300\n    known: h2"),
+        ("llama-3.1-8b --on h200-sxm", "needs a kind of GPU and a number up to 4096"),
         ("kimi-k3 --on b200-sxm:8", "model: has attention that is not composed, found kda"),
+        ("llama-3.1-8b --on h200-sxm:3", "must divide the 32 attention heads"),
+        ("llama-3.1-8b --on h200-sxm:1 --weights nvfp4", "has no table of matrix products"),
+        ("llama-3.1-8b --on h200-sxm:1 --experts fp8", "has no routed experts"),
+        ("llama-3.1-8b --on h200-sxm:1 --drafter qwen3-0.6b", "the model's vocabulary of 128256"),
+        ("llama-3.1-8b --on h200-sxm:1 --drafter mtp", "has no head for multi-token prediction"),
+        ("llama-3.1-9b --on h200-sxm:1", "did you mean llama-3.1-8b"),
         ("llama-3.1-8b --on h200-sxm:1 -o missing/it.yaml", "there is no folder missing"),
     ],
 )
@@ -156,31 +161,11 @@ def test_what_cannot_be_composed_is_refused_with_the_reason(capplan, arguments, 
     assert "Traceback" not in ran.stderr
 
 
-@pytest.mark.silicon
-@pytest.mark.parametrize(
-    ("model", "choice", "told"),
-    [
-        ("llama-3.1-8b", Choice("h200-sxm"), "needs a kind of GPU and a number up to 4096"),
-        ("llama-3.1-8b", Choice("h200-sxm:3"), "must divide the 32 attention heads"),
-        ("llama-3.1-8b", Choice("h200-sxm:1", weights="nvfp4"), "has no table of matrix products"),
-        ("llama-3.1-8b", Choice("h200-sxm:1", experts="fp8"), "has no routed experts"),
-        ("llama-3.1-8b", Choice("h200-sxm:1", drafter="qwen3-0.6b"), "vocabulary of 128256"),
-        ("llama-3.1-8b", Choice("h200-sxm:1", drafter="mtp"), "no head for multi-token prediction"),
-        ("llama-3.1-9b", Choice("h200-sxm:1"), "did you mean llama-3.1-8b"),
-    ],
-)
-def test_every_option_that_cannot_be_is_refused_by_name(model, choice, told):
-    with pytest.raises(InputError, match=re.escape(told)):
-        compose(model, choice)
-
-
-@pytest.mark.silicon
+@needs_silicon
 def test_weights_that_do_not_fit_are_infeasible(capplan):
     ran = capplan("compose", "llama-3.1-70b", "--on", "h100-sxm:1")
     assert ran.returncode == 3
     assert "weights do not fit: 141.1 GB on each of 1 x h100-sxm, which have 72.8 GB" in ran.stderr
-    assert "nearest feasible: tp2" in ran.stderr
-    assert capplan("compose", "llama-3.1-70b", "--on", "h100-sxm:2").returncode == 0
 
 
 def test_without_the_extra_the_remedy_is_named(capplan):
@@ -202,7 +187,7 @@ def test_without_the_extra_the_remedy_is_named(capplan):
     assert "Traceback" not in ran.stderr
 
 
-@pytest.mark.silicon
+@needs_silicon
 def test_a_plan_composes_what_has_no_profile(capplan):
     ran = capplan(
         *["plan", "servegen-m-large", "--screen", "--model", "qwen3-235b-a22b"],
@@ -223,7 +208,7 @@ def test_a_plan_composes_what_has_no_profile(capplan):
         assert policy["gpu_range"]["high_gpus"] > 1.5 * policy["gpu_range"]["low_gpus"]
 
 
-@pytest.mark.silicon
+@needs_silicon
 def test_a_kept_composition_plans_like_the_one_on_the_fly(capplan):
     on = ("--on", "b200-sxm:4")
     kept = capplan("compose", "qwen3-235b-a22b", *on, "-o", "own.yaml")
@@ -270,7 +255,7 @@ def test_options_that_do_not_go_together_are_refused(capplan, arguments, told):
     assert told in ran.stderr
 
 
-@pytest.mark.silicon
+@needs_silicon
 def test_a_model_larger_than_the_gpus_is_infeasible(capplan):
     ran = capplan(
         *["plan", "servegen-m-large", "--screen", "--model", "llama-3.1-405b"],

@@ -5,9 +5,9 @@ import pytest
 
 from capplan.physics.load import decode_load, prefill_load
 from deployed import deployed
-from published import fastest_s
+from published import NEEDED, fastest_s
 
-pytestmark = pytest.mark.silicon
+pytestmark = NEEDED
 LAYERS = 80
 ENGINES = ("vllm/0.24.0", "sglang/0.5.14", "trtllm/1.3.0rc20")
 

@@ -7,9 +7,9 @@ from capplan.errors import InputError
 from capplan.physics.experts import Routing, independent_routing
 from capplan.physics.load import decode_load
 from deployed import deployed
-from published import fastest_s
+from published import NEEDED, fastest_s
 
-pytestmark = pytest.mark.silicon
+pytestmark = NEEDED
 
 
 def term(composition, what):

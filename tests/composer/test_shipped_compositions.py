@@ -9,6 +9,7 @@ import pytest
 from capplan.cli.compose_run import compose
 from capplan.files.reader import read
 from capplan.records.profile import Profile
+from silicon import needs_silicon
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "scripts"))
@@ -50,7 +51,7 @@ def test_ranges_hold_their_times_and_verification_is_not_much_faster_than_decodi
     assert min(ratios) > 0.9
 
 
-@pytest.mark.silicon
+@needs_silicon
 @pytest.mark.parametrize(("model", "choice"), PAIRS, ids=[model for model, _ in PAIRS])
 def test_each_is_what_the_script_composes(model: str, choice: object) -> None:
     composed = compose(model, coarse(choice), DATE).composed.profile

@@ -7,6 +7,7 @@ import pytest
 
 from capplan.physics.moe_layer import MoeRows, Routed, fit_moe_layer, moe_layer_errors
 from capplan.physics.synthetic_routing import routed_counts
+from silicon import needs_silicon
 
 SIZES = np.array(
     [1, 2, 4, 8, 16, 32, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384, 512, 768, 1024, 1536, 4096]
@@ -98,7 +99,7 @@ def published(gpu, engine, version, **wanted):
     return MoeRows(*layer, *(np.array(part) for part in parts), times)
 
 
-@pytest.mark.silicon
+@needs_silicon
 @pytest.mark.parametrize(
     ("gpu", "engine", "version", "dtype", "shape", "tensor"),
     [

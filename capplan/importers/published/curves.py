@@ -35,7 +35,7 @@ def read_curves(path: Path) -> tuple[PublishedCurve, ...]:
 
 def _curve(row: Fields) -> PublishedCurve | None:
     name, drafter = row.text("id") or row.here, row.text("model") or "unnamed"
-    columns, cells = row.tree.get("columns"), row.tree.get("rows")
+    columns, cells = row.tree.get("columns"), row.tree.get("rows") or []
     if columns != ["gamma", "mean_accepted_len"] or not _numbers(cells):
         rule = "must have columns gamma and mean_accepted_len, and rows of two numbers"
         row.complaints.append(Complaint(row.here, "rows", rule))

@@ -71,6 +71,22 @@ class Fields:
         inside = value if isinstance(value, dict) else {}
         return Fields(inside, (*self.path, key), self.place, self.complaints)
 
+    def rows(self, key: str) -> list["Fields"]:
+        """The mappings of a list."""
+        value = self.tree.get(key)
+        if not isinstance(value, list):
+            self._wrong(key, "must be a list of mappings", value)
+            return []
+        found = []
+        for index, row in enumerate(value):
+            path = (*self.path, key, index)
+            if isinstance(row, dict):
+                found.append(Fields(row, path, self.place, self.complaints))
+            else:
+                rule = "must be a mapping"
+                self.complaints.append(Complaint(self.place(path), key, rule, found=repr(row)))
+        return found
+
     def _wrong(self, key: str, rule: str, value: object) -> None:
         self.complaints.append(
             Complaint(self.place((*self.path, key)), key, rule, found=repr(value))
@@ -78,16 +94,7 @@ class Fields:
 
 
 def rows(tree: object, key: str, place: Place) -> tuple[list[Fields], list[Complaint]]:
-    """The mappings of a file's list, and complaints where there is none."""
+    """The mappings of a file's list, and complaints to which theirs will be added."""
     complaints: list[Complaint] = []
-    if not isinstance(tree, dict) or not isinstance(tree.get(key), list):
-        complaints.append(Complaint(place(()), key, "must be a list of mappings"))
-        return [], complaints
-    found = []
-    for index, row in enumerate(tree[key]):
-        if isinstance(row, dict):
-            found.append(Fields(row, (key, index), place, complaints))
-        else:
-            rule = "must be a mapping"
-            complaints.append(Complaint(place((key, index)), key, rule, found=repr(row)))
-    return found, complaints
+    whole = tree if isinstance(tree, dict) else {}
+    return Fields(whole, (), place, complaints).rows(key), complaints

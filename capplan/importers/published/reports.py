@@ -42,15 +42,9 @@ def read_reports(path: Path) -> tuple[PublishedRound, ...]:
 
 
 def _points(report: Fields) -> Iterator[PublishedRound]:
-    inner, wrong = rows(report.tree, "points", report.place)
-    if "points" not in report.tree:
-        inner = [report]
-    elif wrong:
-        report.complaints += wrong
+    """Its points, or the one that it is itself."""
+    inner = report.rows("points") if "points" in report.tree else [report]
     for index, point in enumerate(inner):
-        if point is not report:
-            point.path = (*report.path, "points", index)
-            point.complaints = report.complaints
         yield _point(report, point, index)
 
 

@@ -38,7 +38,9 @@ def source_file(path: Path) -> SourceFile:
         InputError: It cannot be read, or is not YAML.
     """
     try:
-        loader = _LOADER(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        _without_aliases(path, text)
+        loader = _LOADER(text)
         node = loader.get_single_node()
         tree = _tree(loader, node)
     except (OSError, UnicodeDecodeError) as error:
@@ -53,14 +55,27 @@ def source_file(path: Path) -> SourceFile:
     return SourceFile(path, tree, dict(_lines(node, ())))
 
 
+def _without_aliases(path: Path, text: str) -> None:
+    """A few aliases of aliases unfold into more than any memory holds."""
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.AliasEvent):
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            raise InputError([Complaint(f"{path}:{line}", "", "aliases are not read")])
+
+
 def _tree(loader: Any, node: Any) -> Any:
     """The content of a node, keys as text."""
     construct: Callable[[Any], Any] = loader.construct_object
     if isinstance(node, yaml.MappingNode):
-        return {key.value: _tree(loader, value) for key, value in node.value}
+        return {_key(key): _tree(loader, value) for key, value in node.value}
     if isinstance(node, yaml.SequenceNode):
         return [_tree(loader, value) for value in node.value]
     return None if node is None else construct(node)
+
+
+def _key(node: Any) -> str:
+    """A key as it is written; one that is a list or a mapping has no such words."""
+    return str(node.value) if isinstance(node, yaml.ScalarNode) else "?"
 
 
 def _lines(node: Any, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
@@ -69,9 +84,9 @@ def _lines(node: Any, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
     yield path, node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            yield from _lines(value, (*path, key.value))
+            yield from _lines(value, (*path, _key(key)))
             # A key's own line, not that of a block which begins below it.
-            yield (*path, key.value), key.start_mark.line + 1
+            yield (*path, _key(key)), key.start_mark.line + 1
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             yield from _lines(value, (*path, index))

@@ -8,7 +8,7 @@ import pytest
 from capplan.errors import InputError
 from capplan.importers.silicon import gpus, silicon
 from capplan.importers.silicon.package import systems
-from published import fastest_s
+from published import NEEDED, fastest_s
 
 
 def of_engine(operator, file, /, **wanted):
@@ -94,7 +94,7 @@ ROWS = [
 
 
 class TestInstalled:
-    pytestmark = pytest.mark.silicon
+    pytestmark = NEEDED
 
     @pytest.mark.parametrize(("operator", "file", "wanted", "latency_ms"), ROWS)
     def test_a_row_is_read_as_it_stands(self, operator, file, wanted, latency_ms):
