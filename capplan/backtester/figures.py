@@ -91,7 +91,7 @@ def _layer_name(layer: LayerErrors, by: By) -> str:
 
 def layer_sizes(layers: Iterable[LayerErrors]) -> Array:
     """Absolute errors of all rows, as a part of the published time. [rows]."""
-    return np.abs(np.concatenate([np.empty(0), *(layer.errors for layer in layers)]))
+    return np.asarray(np.abs(np.concatenate([np.empty(0), *(layer.errors for layer in layers)])))
 
 
 def _group(what: Quantity, by: By, name: str, rows: Sequence[Predicted]) -> ErrorGroup:
