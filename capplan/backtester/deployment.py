@@ -16,6 +16,9 @@ FP8_CACHE: Final = ("trtllm",)
 MODELOPT: Final = ("fp8", "nvfp4")
 """ModelOpt's checkpoints in these precisions ask for a cache in FP8, which TensorRT-LLM follows;
 vLLM and SGLang keep 16 bits unless told otherwise."""
+BALANCED: Final = ("trtllm",)
+"""TensorRT-LLM holds prompts until each copy of attention has one (`enable_balance: true` in
+`attention_dp_config`, with up to 60 steps of patience, in InferenceX's scripts)."""
 DRAWN: Final = {(1024, 1024), (1024, 8192), (8192, 1024)}
 """Prompts and answers of InferenceX, whose benchmark draws each request's from 80 % of these up to
 the whole (`--random-range-ratio 0.8`). Others run synthetic requests of one length."""
@@ -98,6 +101,7 @@ def requests_of(row: ServedRow, layout: Split) -> Requests:
         input_tokens=row.input_tokens,
         output_tokens=row.output_tokens,
         alike=(row.input_tokens, row.output_tokens) not in DRAWN,
+        held_for=layout.copies if row.engine in BALANCED else 1,
     )
 
 

@@ -46,6 +46,8 @@ class Requests:
     output_tokens: int
     alike: bool
     """Whether all have these lengths, or lengths near them."""
+    held_for: int = 1
+    """Prompts that the engine gathers before it takes them up, where so many are in flight."""
 
 
 def tpot_s(steps: Steps, requests: Requests) -> float:
@@ -92,7 +94,8 @@ def _prompt_s(steps: Steps, requests: Requests, round_s: Array, waiting: Array) 
         # Sequences that decode take their part of the step's tokens.
         fitting = np.maximum((CHUNK_TOKENS - batch / steps.copies) // own, 1.0) * steps.copies
         timed = np.maximum((TIMED_TOKENS - batch) / own, 1.0)
-        together = np.clip(waiting, 1.0, np.minimum(fitting, timed))
+        gathered = np.maximum(waiting, min(requests.held_for, requests.in_flight))
+        together = np.minimum(gathered, np.minimum(fitting, timed))
         beside = Load(*np.broadcast_arrays(batch, 1.0, context, own * together, float(cached)))
         added_s += np.maximum(0.0, steps.step_s(beside) - round_s) / together
     return added_s

@@ -58,12 +58,11 @@ def _model(
     if name is None:
         apart = [one.drafter for one in known if model.name in one.drafts_for and one.drafter]
         return draft_model.of_head(apart[0]) if apart else None
-    return _named(name, model, known)
+    return _named(name, model)
 
 
-def _named(name: str, model: Architecture, known: list[KnownDrafter]) -> DraftModel:
-    by_name = {one.name: one.drafter for one in known}
-    found = by_name.get(name) or models.draft_model(name)
+def _named(name: str, model: Architecture) -> DraftModel:
+    found = models.draft_model(name)
     if found.vocabulary != model.vocabulary:
         rule = f"must draft for the model's vocabulary of {model.vocabulary}"
         raise InputError([Complaint("--drafter", "", rule, f"{name}: {found.vocabulary}")])

@@ -3,13 +3,14 @@
 from pathlib import Path
 
 from capplan.errors import InputError
-from capplan.files.catalogue import find
+from capplan.files.catalogue import find, names
 from capplan.files.document import Document, read_document
 from capplan.files.reader import read
 from capplan.importers.hugging_face import config, drafter
 from capplan.importers.hugging_face.stored import Quantization
 from capplan.records.architecture import Architecture
 from capplan.records.drafter_model import DrafterModel
+from capplan.records.known_drafter import KnownDrafter
 
 
 def architecture(model: str) -> Architecture:
@@ -25,11 +26,15 @@ def architecture(model: str) -> Architecture:
 
 
 def draft_model(name: str) -> Architecture | DrafterModel:
-    """The drafter that an argument means: a head for another model, or a small model.
+    """The drafter that an argument means: a known one, a head's file, or a small model.
 
     Raises:
         InputError: If there is no such drafter, or its file is wrong.
     """
+    if name in names("drafters"):
+        known = read(find("drafters", name), KnownDrafter).drafter
+        if known is not None:
+            return known
     path = _file(name)
     document = read_document(path)
     tree = document.tree if isinstance(document.tree, dict) else {}

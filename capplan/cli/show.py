@@ -68,8 +68,8 @@ def show(
         str | None,
         typer.Option(
             metavar="NAME|FILE",
-            help="A drafter's config.json, a model, mtp for the model's own head, or none. "
-            "Default: mtp where the model has it.",
+            help="A known drafter, a drafter's config.json, a model, mtp for the model's own head, "
+            "or none. Default: mtp where the model has it.",
         ),
     ] = None,
     draft_tokens: Annotated[

@@ -104,14 +104,14 @@ class MoeRows:
         """Terms of the sum for each row. [rows, 3 + tiles]."""
         layer = self.experts, self.experts_per_token
         places = zip(self.distribution, self.tokens, self.ranks, strict=True)
-        return np.stack([_terms(str(d), int(t), *layer, int(r)) for d, t, r in places])
+        return np.stack([_terms(str(d), int(n), *layer, int(ranks)) for d, n, ranks in places])
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=65536)
 def _terms(
     distribution: str, tokens: int, experts: int, experts_per_token: int, ranks: int
 ) -> Array:
-    """Terms of a row. Layers of many widths share them, and drawing takes longer than fitting."""
+    """Terms of one row; layers of other kernels and GPUs share them. [3 + tiles]."""
     counts = routed_counts(distribution, tokens, experts, experts_per_token, ranks)
     return Routed.of_counts(tokens, counts).terms
 

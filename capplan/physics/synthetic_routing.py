@@ -10,7 +10,6 @@ Source:
 """
 
 import math
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ _DRAWS = 40
 """The tables average five draws of each row; forty leave U uncertain by about one per cent."""
 
 
-@lru_cache(maxsize=8192)
 def routed_counts(
     distribution: str, tokens: int, experts: int, experts_per_token: int, ranks: int = 1
 ) -> Counts:

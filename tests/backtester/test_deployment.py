@@ -11,7 +11,8 @@ from capplan.records.architecture import Architecture
 from capplan.records.served import ServedRow
 
 ROW = ServedRow(
-    name="r", place="f:2", engine="trtllm", engine_version=None, checkpoint="deepseek-ai/DeepSeek-R1",
+    name="r", place="f:2", engine="trtllm", engine_version=None,
+    checkpoint="deepseek-ai/DeepSeek-R1",
     gpu="b200-sxm", precision="fp8", matrices="fp8", experts="fp8_block", input_tokens=1024,
     output_tokens=1024, batch_size=32, tensor=8, pipeline=1, attention_copies=1, expert_slices=8,
     expert_groups=1, tpot_s=0.02,

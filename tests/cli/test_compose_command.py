@@ -240,6 +240,16 @@ def test_known_profiles_on_the_gpu_come_before_composing(capplan):
     assert used == {"kimi-k2.5-int4-tp8"}
 
 
+def test_a_profile_whose_longer_drafts_end_early_is_simulated_to_the_end(capplan):
+    # Latent attention was timed up to 1024 tokens of a step.
+    ran = capplan("plan", "three-classes", *["--on", "b200-sxm:8", "--format", "json"])
+    assert ran.returncode == 0, ran.stderr
+    plan = json.loads(ran.stdout)["plans"][0]
+    used = {pool["service"]["profile"] for p in plan["policies"] for pool in p["pools"]}
+    assert used == {"kimi-k2.5-nvfp4-tp8-vllm"}
+    assert plan["seed"] is not None
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -211,7 +211,9 @@ def test_planning_imports_no_more_than_it_needs(options, heavy):
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize("kind", ["forecast", "profile", "fleet", "model", "plan", "anatomy"])
+@pytest.mark.parametrize(
+    "kind", ["forecast", "profile", "fleet", "model", "drafter", "plan", "anatomy"]
+)
 def test_the_kept_schemas_are_current(capplan, kind):
     printed = capplan("schema", kind).stdout
     assert json.loads(printed) == json.loads((ROOT / "schemas" / f"{kind}.json").read_text())

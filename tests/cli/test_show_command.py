@@ -174,6 +174,15 @@ def test_a_drafter_of_another_file_takes_room(capplan):
     assert small["asked"]["share"]["sequences_with_drafter"] < share["sequences_with_drafter"]
 
 
+def test_a_known_drafter_is_named(capplan):
+    on = ("kimi-k2.5", "--on", "h200-sxm:8", "--drafter", "eagle3-kimi-k2")
+    drafter = shown(capplan, *on)["fit"]["drafter"]
+    # 64 heads of 128 over as many keys, whose first layer sees two vectors; a head of 163840 rows.
+    layer = 2 * 7168 * 3 * 8192 + 7168 * 8192 + 3 * 7168 * 12288
+    whole = layer + 3 * 7168**2 + 163840 * 7168
+    assert drafter["parameters"] == pytest.approx(whole, rel=1e-3)
+
+
 def test_no_drafter_is_loaded_where_none_is_wanted(capplan):
     fit = shown(capplan, *["deepseek-v3", "--on", "h200-sxm:8", "--drafter", "none"])["fit"]
     assert fit["drafter"] is None

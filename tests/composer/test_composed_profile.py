@@ -138,11 +138,11 @@ def test_every_number_of_a_composed_profile_has_an_origin_and_none_is_measured()
     assert profile.origin.kind == "composed"
     assert profile.memory.origin.kind == "estimated"
     assert {profile.power.origin.kind, profile.tail.origin.kind} == {"assumed"}
-    for table in tables:
-        assert (
-            any("aiconfigurator-core" in source.where for source in table.origin.sources)
-            or "stand with the steps" in table.origin.note
-        )
+    drawn_from = (profile.steps.origin, profile.drafters["eagle3"].draft.origin)
+    for origin in drawn_from:
+        assert any("aiconfigurator-core" in source.where for source in origin.sources)
+    for origin in (profile.mixed.origin, profile.prefill.origin):
+        assert "stand with the steps" in origin.note
 
 
 def test_a_drafter_that_cannot_be_composed_is_left_out_with_the_reason() -> None:
