@@ -14,6 +14,7 @@ from validated.figures import draw
 from validated.tried import tried
 
 DOCS = Path(__file__).parents[1] / "docs"
+FIGURES = DOCS / "figures" / "validation"
 
 
 def main() -> None:
@@ -26,7 +27,8 @@ def main() -> None:
     composed = curves.curves()
     target = DOCS / "validation.md"
     target.write_text(document(found, curves.section(composed)), encoding="utf-8")
-    drawn = (*draw(found, DOCS / "figures"), curves_figure.draw(composed, DOCS / "figures"))
+    FIGURES.mkdir(exist_ok=True)
+    drawn = (*draw(found, FIGURES), curves_figure.draw(composed, FIGURES))
     for path in (target, *drawn):
         print(path.relative_to(DOCS.parent))
 

@@ -58,17 +58,19 @@ def _bars(found: Tried) -> str:
         ("sign of speed-ups, of decided pairs", 0.90, pairs.agreement, found.rounds),
         ("speed-ups undecided", -0.30, pairs.undecided, found.rounds),
     ]
-    layers = float(np.median(layer_sizes(found.layers))), None
+    layers = float(np.median(layer_sizes(found.layers)))
     lines = [
-        *(_bar(name, bar, of(half.seen), of(half.held)) for name, bar, of, half in rows),
-        _bar("layers of experts, median error", -0.04, *layers),
+        *(_bar(name, bar, *map(of, (one.seen, one.held, one.all))) for name, bar, of, one in rows),
+        _bar("layers of experts, median error", -0.04, None, None, layers),
     ]
-    return _table(("", "bar", "half built on", "half held out", "met"), lines)
+    return _table(("", "bar", "half built on", "half held out", "all", "met"), lines)
 
 
 def _bar(name: str, bar: float, *values: float | None) -> tuple[str, ...]:
     """A line; a bar below nought is one that errors may not exceed."""
-    met = [value <= -bar if bar < 0 else value >= bar for value in values if value is not None]
+    # Layers of experts are not split into halves.
+    parts = [value for value in values[:2] if value is not None] or [values[2]]
+    met = [value <= -bar if bar < 0 else value >= bar for value in parts if value is not None]
     words = {(): "-", (True,): "yes", (False,): "no"}.get(tuple(dict.fromkeys(met)), "in one half")
     sign = "at most" if bar < 0 else "at least"
     return name, f"{sign} {abs(bar):.0%}", *map(share, values), f"**{words}**"

@@ -26,7 +26,7 @@ def draw(found: Tried, folder: Path) -> list[Path]:
 
 
 def _served(halves: Halves) -> Figure:
-    figure = Figure(figsize=(8, 4.2), layout="constrained")
+    figure = Figure(figsize=(8, 4.2), layout="constrained", dpi=160)
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     for axes, title, sparse in zip(panels, ("dense", "sparse"), (False, True), strict=True):
         for rows, colour, label in _named(halves):
@@ -38,6 +38,8 @@ def _served(halves: Halves) -> Figure:
                 color=colour,
                 markersize=4,
                 alpha=0.6,
+                # A thousand points as shapes would be a quarter of a megabyte.
+                rasterized=True,
                 label=label,
             )
         _diagonal(axes, (2, 200))
