@@ -60,6 +60,10 @@ Slope = Annotated[FiniteFloat, Field(ge=-1e6, le=1e6), NO_SUFFIX]
 """Of a logarithm over a logarithm."""
 SmallRatio = Annotated[FiniteFloat, Field(ge=0, le=100), NO_SUFFIX]
 """A coefficient of variation, an overhead."""
+RelativeError = Annotated[FiniteFloat, Field(ge=-1), NO_SUFFIX]
+"""Predicted over measured, less one."""
+Compared = Annotated[FiniteFloat, Field(gt=0), NO_SUFFIX]
+"""A quantity, its unit told beside it, that a prediction is held against."""
 Factor = Annotated[FiniteFloat, Field(ge=1e-6, le=1e6), NO_SUFFIX]
 Parameters = Annotated[FiniteFloat, Field(ge=1, le=1e18), NO_SUFFIX]
 """A number of weights."""

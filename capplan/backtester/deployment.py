@@ -95,9 +95,15 @@ def split(row: ServedRow, *, sparse: bool) -> Split:
 
 
 def requests_of(row: ServedRow, layout: Split) -> Requests:
-    """What is in flight in the whole replica: rows count the requests of one copy of attention."""
+    """What is in flight in the whole replica.
+
+    Rows count the requests of one copy of attention. Where copies are given and yet the name has
+    the same number (c32 beside 64 copies and a batch of 32), nothing was divided.
+    """
+    whole = row.attention_copies is not None and f"_c{row.batch_size}_" in row.name
+    copies = 1 if whole else row.attention_copies or layout.copies
     return Requests(
-        in_flight=row.batch_size * (row.attention_copies or layout.copies),
+        in_flight=row.batch_size * copies,
         input_tokens=row.input_tokens,
         output_tokens=row.output_tokens,
         alike=(row.input_tokens, row.output_tokens) not in DRAWN,

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from capplan.records.base import Record
-from capplan.units import Count
+from capplan.units import Compared, Count, Fraction, Ratio, RelativeError
 
 Quantity = Literal["tpot", "moe_layer", "cycle_ratio", "speed_up", "acceptance"]
 """tpot: seconds a token of a served row; moe_layer: seconds of a layer of experts; cycle_ratio: a
@@ -19,11 +19,11 @@ class Predicted(Record):
     engine: str
     sparse: bool
     """Whether the model has routed experts."""
-    measured: float
-    predicted: float | None
+    measured: Compared
+    predicted: Compared | None
     """None where it was refused."""
-    low: float | None = None
-    high: float | None = None
+    low: Compared | None = None
+    high: Compared | None = None
     """Ends of the prediction, where it has them."""
     refused: str | None = None
     """Why there is no prediction."""
@@ -44,9 +44,9 @@ class ErrorGroup(Record):
     name: str
     rows: Count
     refused: Count
-    median_ape: float | None
-    mean_ape: float | None
-    median_error: float | None
+    median_ape: Ratio | None
+    mean_ape: Ratio | None
+    median_error: RelativeError | None
     """With its sign: which way the predictions lean."""
 
 
@@ -67,25 +67,25 @@ class Backtest(Record):
     capplan: str
     """Version of the program."""
     serving_rows: Count
-    serving_tpot_median_ape: float | None
-    serving_tpot_mean_ape: float | None
-    serving_refused_share: float | None
-    serving_tpot_median_ape_moe: float | None
-    serving_tpot_mean_ape_moe: float | None
-    serving_refused_share_moe: float | None
-    serving_tpot_median_ape_dense: float | None
-    serving_tpot_mean_ape_dense: float | None
-    serving_refused_share_dense: float | None
+    serving_tpot_median_ape: Ratio | None
+    serving_tpot_mean_ape: Ratio | None
+    serving_refused_share: Fraction | None
+    serving_tpot_median_ape_moe: Ratio | None
+    serving_tpot_mean_ape_moe: Ratio | None
+    serving_refused_share_moe: Fraction | None
+    serving_tpot_median_ape_dense: Ratio | None
+    serving_tpot_mean_ape_dense: Ratio | None
+    serving_refused_share_dense: Fraction | None
     moe_layer_rows: Count
-    moe_layer_median_ape: float | None
-    cycle_ratio_median_ape: float | None
+    moe_layer_median_ape: Ratio | None
+    cycle_ratio_median_ape: Ratio | None
     speedup_pairs: Count
     """Those with enough facts."""
-    speedup_sign_agreement: float | None
+    speedup_sign_agreement: Fraction | None
     """Part of the decided pairs whose speed-up lies on the predicted side of one."""
-    speedup_undecided_share: float | None
+    speedup_undecided_share: Fraction | None
     """Part of the pairs with enough facts whose ends lie on both sides of one."""
-    acceptance_curve_median_ape: float | None
+    acceptance_curve_median_ape: Ratio | None
     groups: tuple[ErrorGroup, ...]
     refusals: tuple[Refusal, ...]
     """The most frequent first."""

@@ -44,6 +44,13 @@ def test_columns_of_sparse_rows_as_layouts(columns, layout, in_flight):
     assert requests_of(row, found).in_flight == in_flight
 
 
+def test_a_name_with_the_same_number_counts_the_whole_replica():
+    row = replace(ROW, tensor=1, attention_copies=64, expert_groups=8, batch_size=4)
+    layout = split(row, sparse=True)
+    assert requests_of(replace(row, name="agg_1024x1024_c256_x"), layout).in_flight == 256
+    assert requests_of(replace(row, name="agg_1024x1024_c4_x"), layout).in_flight == 4
+
+
 def test_columns_of_experts_mean_nothing_in_a_dense_model():
     assert split(replace(ROW, tensor=2, expert_slices=4), sparse=False) == Split(2, 2)
 
