@@ -6,14 +6,14 @@ from typing import Final
 
 import pytest
 
-SILICON: Final = (
+SILICON: Final = [
     pytest.mark.silicon,
     pytest.mark.skipif(
         importlib.util.find_spec("aiconfigurator_core") is None
         or importlib.util.find_spec("pyarrow") is None,
         reason="needs the extra silicon",
     ),
-)
+]
 """Marks of a whole file."""
 
 
