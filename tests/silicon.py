@@ -6,13 +6,13 @@ from typing import Final
 
 import pytest
 
+MISSING: Final = (
+    importlib.util.find_spec("aiconfigurator_core") is None
+    or importlib.util.find_spec("pyarrow") is None
+)
 SILICON: Final = [
     pytest.mark.silicon,
-    pytest.mark.skipif(
-        importlib.util.find_spec("aiconfigurator_core") is None
-        or importlib.util.find_spec("pyarrow") is None,
-        reason="needs the extra silicon",
-    ),
+    pytest.mark.skipif(MISSING, reason="needs the extra silicon"),
 ]
 """Marks of a whole file."""
 

@@ -1,6 +1,7 @@
 """`capplan compose` and `capplan plan --on`, as a user runs them."""
 
 import json
+import re
 import subprocess
 import sys
 from itertools import product
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from capplan.cli.compose_run import Choice, compose
+from capplan.errors import InputError
 from capplan.files.reader import read
 from capplan.records.composition import Composition
 from capplan.records.profile import Profile
@@ -142,14 +145,7 @@ def test_a_model_without_a_drafter_is_composed_and_says_so(capplan):
     ("arguments", "told"),
     [
         ("llama-3.1-8b --on h300:8", "is not a GPU of any known fleet, found h300\n    known: h2"),
-        ("llama-3.1-8b --on h200-sxm", "needs a kind of GPU and a number up to 4096"),
         ("kimi-k3 --on b200-sxm:8", "model: has attention that is not composed, found kda"),
-        ("llama-3.1-8b --on h200-sxm:3", "must divide the 32 attention heads"),
-        ("llama-3.1-8b --on h200-sxm:1 --weights nvfp4", "has no table of matrix products"),
-        ("llama-3.1-8b --on h200-sxm:1 --experts fp8", "has no routed experts"),
-        ("llama-3.1-8b --on h200-sxm:1 --drafter qwen3-0.6b", "the model's vocabulary of 128256"),
-        ("llama-3.1-8b --on h200-sxm:1 --drafter mtp", "has no head for multi-token prediction"),
-        ("llama-3.1-9b --on h200-sxm:1", "did you mean llama-3.1-8b"),
         ("llama-3.1-8b --on h200-sxm:1 -o missing/it.yaml", "there is no folder missing"),
     ],
 )
@@ -162,10 +158,30 @@ def test_what_cannot_be_composed_is_refused_with_the_reason(capplan, arguments, 
 
 
 @needs_silicon
+@pytest.mark.parametrize(
+    ("model", "choice", "told"),
+    [
+        ("llama-3.1-8b", Choice("h200-sxm"), "needs a kind of GPU and a number up to 4096"),
+        ("llama-3.1-8b", Choice("h200-sxm:3"), "must divide the 32 attention heads"),
+        ("llama-3.1-8b", Choice("h200-sxm:1", weights="nvfp4"), "has no table of matrix products"),
+        ("llama-3.1-8b", Choice("h200-sxm:1", experts="fp8"), "has no routed experts"),
+        ("llama-3.1-8b", Choice("h200-sxm:1", drafter="qwen3-0.6b"), "vocabulary of 128256"),
+        ("llama-3.1-8b", Choice("h200-sxm:1", drafter="mtp"), "no head for multi-token prediction"),
+        ("llama-3.1-9b", Choice("h200-sxm:1"), "did you mean llama-3.1-8b"),
+    ],
+)
+def test_every_option_that_cannot_be_is_refused_by_name(model, choice, told):
+    with pytest.raises(InputError, match=re.escape(told)):
+        compose(model, choice)
+
+
+@needs_silicon
 def test_weights_that_do_not_fit_are_infeasible(capplan):
     ran = capplan("compose", "llama-3.1-70b", "--on", "h100-sxm:1")
     assert ran.returncode == 3
     assert "weights do not fit: 141.1 GB on each of 1 x h100-sxm, which have 72.8 GB" in ran.stderr
+    assert "nearest feasible: tp2" in ran.stderr
+    assert capplan("compose", "llama-3.1-70b", "--on", "h100-sxm:2").returncode == 0
 
 
 def test_without_the_extra_the_remedy_is_named(capplan):

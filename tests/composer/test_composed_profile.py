@@ -19,13 +19,12 @@ from capplan.importers.silicon import silicon
 from capplan.physics.draft_model import of_head
 from capplan.physics.experts import independent_routing
 from capplan.physics.load import decode_load
-from capplan.physics.operators import Silicon
 from capplan.physics.sharding import Split
 from capplan.records.architecture import Architecture
 from capplan.records.fleet import Fleet
 from capplan.records.known_drafter import KnownDrafter
 from capplan.records.stored import Stored
-from silicon import SILICON
+from silicon import MISSING, SILICON
 
 ROOT = Path(__file__).parents[2]
 pytestmark = SILICON
@@ -45,15 +44,12 @@ def qwen() -> Asked:
     return Asked(model, "h200-sxm", Split(1, 1), "vllm", "bf16", "bf16", "bf16")
 
 
+TABLES = silicon("h200-sxm", "vllm") if not MISSING else None
 CURVES = tuple(
     curve
     for path in sorted((ROOT / "drafters").glob("*.yaml"))
     for curve in read(path, KnownDrafter).curves
 )
-
-
-def operators() -> Silicon:
-    return silicon("h200-sxm", "vllm")
 
 
 def eagle() -> Drafting:
@@ -68,15 +64,15 @@ def wanted(asked: Asked, drafting: Drafting | None) -> Wanted:
 
 def test_cliffs_are_where_one_token_more_costs_a_jump() -> None:
     # FP8 products on H200 jump past 128 and 256 tokens in NVIDIA's rows.
-    found = cliffs(composed(llama(), operators()))
+    found = cliffs(composed(llama(), TABLES))
     assert {128, 256} <= set(found)
-    grid = grid_of(composed(llama(), operators()), 1e6, 8, coarse=False)
+    grid = grid_of(composed(llama(), TABLES), 1e6, 8, coarse=False)
     # 42 sequences of 3 tokens stay below 128, 43 do not.
     assert {128, 129, 64, 65, 42, 43, 32, 33} <= set(grid.batches)
 
 
 def test_memory_bounds_the_batch() -> None:
-    found = composed(llama(), operators())
+    found = composed(llama(), TABLES)
     assert grid_of(found, 30_000, 8, coarse=True).batches[-1] == 32
     assert grid_of(found, 10_000_000, 8, coarse=True).batches[-1] == 512
     assert grid_of(found, 100, 8, coarse=True).batches[-1] == 8
@@ -84,7 +80,7 @@ def test_memory_bounds_the_batch() -> None:
 
 def test_no_table_goes_past_the_longest_context_of_the_model() -> None:
     short = llama().model.model_copy(update={"context_limit": 32768})
-    grid = grid_of(composed(replace(llama(), model=short), operators()), 1e6, 3, coarse=False)
+    grid = grid_of(composed(replace(llama(), model=short), TABLES), 1e6, 3, coarse=False)
     assert grid.contexts[-1] == 32768
     assert grid.cached_tokens == (0, 8192, 32768)
     assert grid.query_tokens == (1, 2, 3, 4)
@@ -92,9 +88,9 @@ def test_no_table_goes_past_the_longest_context_of_the_model() -> None:
 
 def test_the_range_holds_independent_routing_and_is_never_narrower_than_assumed() -> None:
     load = decode_load(np.array([1.0, 8.0, 64.0]), 4096, 4)
-    time_s, low_s, high_s = band(qwen(), operators()).at(load)
+    time_s, low_s, high_s = band(qwen(), TABLES).at(load)
     independent = replace(qwen(), routing=independent_routing(128, 8))
-    alone_s = composed(independent, operators()).step_s(load)
+    alone_s = composed(independent, TABLES).step_s(load)
     assert np.all(alone_s < high_s)
     below, above = ENDS["moe"]
     assert np.all(low_s <= time_s * (1 - below))
@@ -110,7 +106,7 @@ def test_watts_pass_through_the_published_medians() -> None:
 
 
 def test_drafting_is_one_pass_over_the_verified_tokens_and_one_a_further_draft() -> None:
-    time = draft_time(llama(), eagle(), operators())
+    time = draft_time(llama(), eagle(), TABLES)
     batch, drafted = np.array([16.0]), np.array([3.0])
 
     def parts_s(query_tokens: int) -> tuple[float, float]:
@@ -127,7 +123,7 @@ def test_drafting_is_one_pass_over_the_verified_tokens_and_one_a_further_draft()
 
 
 def test_drafting_is_not_faster_than_memory_lets_it_be() -> None:
-    time = draft_time(llama(), eagle(), operators())
+    time = draft_time(llama(), eagle(), TABLES)
     layer = 2 * 8192 * 80 * 128 + 8192**2 + 3 * 8192 * 28672
     one = float(
         time.at(np.array([1.0]), np.array([2.0]))[0] - time.at(np.array([1.0]), np.array([1.0]))[0]
@@ -136,7 +132,7 @@ def test_drafting_is_not_faster_than_memory_lets_it_be() -> None:
 
 
 def test_every_number_of_a_composed_profile_has_an_origin_and_none_is_measured() -> None:
-    profile = composed_profile(wanted(llama(), eagle()), operators()).profile
+    profile = composed_profile(wanted(llama(), eagle()), TABLES).profile
     tables = (profile.steps, profile.mixed, profile.prefill, profile.drafters["eagle3"].draft)
     assert {table.origin.kind for table in tables} == {"composed"}
     assert profile.origin.kind == "composed"
@@ -154,8 +150,7 @@ def test_a_drafter_that_cannot_be_composed_is_left_out_with_the_reason() -> None
     attention = known.head.layer_kinds[0].attention.model_copy(update={"head_size": 99})
     kind = known.head.layer_kinds[0].model_copy(update={"attention": attention})
     odd = known.model_copy(update={"head": known.head.model_copy(update={"layer_kinds": (kind,)})})
-    asked = wanted(llama(), Drafting(of_head(odd), (), CURVES))
-    profile = composed_profile(asked, operators()).profile
+    profile = composed_profile(wanted(llama(), Drafting(of_head(odd), (), CURVES)), TABLES).profile
     assert profile.drafters == {}
     (said,) = [one.text for one in profile.caveats if one.about == "drafter"]
     assert "cannot be composed" in said
