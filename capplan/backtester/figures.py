@@ -7,26 +7,29 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from capplan.backtester import pairs
+from capplan.backtester.moe_layers import LayerErrors
+from capplan.physics.surface import Array
 from capplan.records.backtest import Backtest, ErrorGroup, Predicted, Quantity, Refusal
 
 WHATS: Final[tuple[Quantity, ...]] = get_args(Quantity)
 By = Literal["all", "model", "gpu", "engine"]
 BYS: Final[tuple[By, ...]] = get_args(By)
-OFTEN: Final = ("moe_layer",)
-"""Quantities with too many rows to list them."""
 
 
-def backtest(version: str, rows: Sequence[Predicted]) -> Backtest:
+def backtest(
+    version: str, rows: Sequence[Predicted], layers: Sequence[LayerErrors] = ()
+) -> Backtest:
     """All figures.
 
     Args:
         version: Of the program.
-        rows: All that was predicted.
+        rows: All that was predicted, but layers of experts.
+        layers: These, with too many rows to list them.
     """
     served = _of(rows, "tpot")
     sparse = [row for row in served if row.sparse]
     dense = [row for row in served if not row.sparse]
-    layers = _of(rows, "moe_layer")
+    of_layers = layer_sizes(layers)
     return Backtest(
         capplan=version,
         serving_rows=len(served),
@@ -39,16 +42,16 @@ def backtest(version: str, rows: Sequence[Predicted]) -> Backtest:
         serving_tpot_median_ape_dense=median_ape(dense),
         serving_tpot_mean_ape_dense=mean_ape(dense),
         serving_refused_share_dense=refused_share(dense),
-        moe_layer_rows=len(layers),
-        moe_layer_median_ape=median_ape(layers),
+        moe_layer_rows=len(of_layers),
+        moe_layer_median_ape=float(np.median(of_layers)) if len(of_layers) else None,
         cycle_ratio_median_ape=median_ape(_of(rows, "cycle_ratio")),
         speedup_pairs=len(pairs.pairs(rows)),
         speedup_sign_agreement=pairs.agreement(rows),
         speedup_undecided_share=pairs.undecided(rows),
         acceptance_curve_median_ape=median_ape(_of(rows, "acceptance")),
-        groups=tuple(_groups(rows)),
+        groups=(*_groups(rows), *_layer_groups(layers)),
         refusals=_refusals(rows),
-        rows=tuple(row for row in rows if row.what not in OFTEN),
+        rows=tuple(rows),
     )
 
 
@@ -60,6 +63,35 @@ def _groups(rows: Sequence[Predicted]) -> Iterator[ErrorGroup]:
                 found["all" if by == "all" else getattr(row, by)].append(row)
             for name in sorted(found):
                 yield _group(what, by, name, found[name])
+
+
+def _layer_groups(layers: Sequence[LayerErrors]) -> Iterator[ErrorGroup]:
+    for by in BYS:
+        found: dict[str, list[Array]] = defaultdict(list)
+        for layer in layers:
+            found[_layer_name(layer, by)].append(layer.errors)
+        for name in sorted(found):
+            errors = np.concatenate(found[name])
+            yield ErrorGroup(
+                what="moe_layer",
+                by=by,
+                name=name,
+                rows=len(errors),
+                refused=0,
+                median_ape=float(np.median(np.abs(errors))),
+                mean_ape=float(np.mean(np.abs(errors))),
+                median_error=float(np.median(errors)),
+            )
+
+
+def _layer_name(layer: LayerErrors, by: By) -> str:
+    shape = f"{layer.experts_per_token} of {layer.experts} experts"
+    return {"all": "all", "model": shape, "gpu": layer.gpu, "engine": layer.engine}[by]
+
+
+def layer_sizes(layers: Iterable[LayerErrors]) -> Array:
+    """Absolute errors of all rows, as a part of the published time. [rows]."""
+    return np.asarray(np.abs(np.concatenate([np.empty(0), *(layer.errors for layer in layers)])))
 
 
 def _group(what: Quantity, by: By, name: str, rows: Sequence[Predicted]) -> ErrorGroup:

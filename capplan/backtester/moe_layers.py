@@ -1,69 +1,71 @@
 """Layers of experts, fitted to evenly routed rows and tested on the others."""
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from capplan.physics.moe_layer import MoeRows, moe_layer_errors
-from capplan.physics.operators import Silicon, Table
-from capplan.records.backtest import Predicted
+from capplan.physics.operators import TIME, Silicon, Table
+from capplan.physics.surface import Array
 
 SHAPE: Final = (
-    "moe_dtype", "kernel_source", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size",
+    "kernel_source", "moe_dtype", "hidden_size", "inter_size", "moe_tp_size", "num_experts", "topk",
 )  # fmt: skip
-"""Columns that tell one layer and kernel from another."""
+"""Columns that tell one layer and kernel from another; ranks that share experts out do not."""
+FITTED: Final = "balanced"
+TESTED: Final = "power_law_"
+"""Routings whose generator is known."""
+
+Key = tuple[object, ...]
 
 
-def layer_rows(tables: Silicon, every: int) -> Iterator[Predicted]:
-    """Rows whose routing was not fitted, of each layer's newest table.
+@dataclass(frozen=True)
+class LayerErrors:
+    """One layer on the routings that it was not fitted to."""
+
+    gpu: str
+    engine: str
+    experts: int
+    experts_per_token: int
+    errors: Array
+    """Predicted over published time, less one. [rows]"""
+
+
+def layer_errors(tables: Silicon) -> Iterator[LayerErrors]:
+    """Every layer that an engine has a table of, once: in the newest version that timed it.
 
     Args:
         tables: Of one GPU and engine.
-        every: Of so many rows one is kept, counted over all layers.
     """
-    newest: dict[tuple[object, ...], Table] = {}
-    for table in reversed(tables.read(tables.engine, "moe")):
-        newest |= dict.fromkeys(_layers(table), table)
-    yield from islice(
-        chain.from_iterable(
-            _tested(newest[values], dict(zip(SHAPE, values, strict=True)), tables)
-            for values in sorted(newest, key=str)
-        ),
-        0,
-        None,
-        every,
-    )
+    seen: set[Key] = set()
+    for table in tables.read(tables.engine, "moe"):
+        found = {key: rows for key, rows in _layers(table) if key not in seen}
+        seen.update(found)
+        for rows in found.values():
+            layer = rows.experts, rows.experts_per_token
+            errors = moe_layer_errors(rows, FITTED)[1]
+            yield LayerErrors(tables.gpu, tables.engine, *layer, errors)
 
 
-def _layers(table: Table) -> set[tuple[object, ...]]:
-    return set(zip(*(table[name].tolist() for name in SHAPE), strict=True))
-
-
-def _tested(newest: Table, layer: dict[str, object], tables: Silicon) -> Iterator[Predicted]:
-    table = newest.where(**layer)
-    rows = MoeRows(
-        experts=int(table["num_experts"][0]),
-        experts_per_token=int(table["topk"][0]),
-        tokens=table["num_tokens"],
-        ranks=table["moe_ep_size"],
-        distribution=table["distribution"],
-        time_s=table["latency_s"],
-    )
-    if not np.any(rows.distribution == "balanced"):
-        return
-    tested, errors = moe_layer_errors(rows)
-    name = ", ".join(f"{key}={value}" for key, value in layer.items())
-    for place, (time_s, error) in enumerate(zip(tested.time_s, errors, strict=True)):
-        where = f"num_tokens={tested.tokens[place]}, moe_ep_size={tested.ranks[place]}"
-        yield Predicted(
-            what="moe_layer",
-            model=f"{rows.experts_per_token} of {rows.experts} experts",
-            gpu=tables.gpu,
-            engine=tables.engine,
-            sparse=True,
-            measured=float(time_s),
-            predicted=float(time_s * (1 + error)),
-            source=f"{name}, {where}, {tested.distribution[place]}",
-        )
+def _layers(table: Table) -> Iterator[tuple[Key, MoeRows]]:
+    """Layers that were timed evenly routed and otherwise."""
+    routing = table["distribution"].astype(str)
+    known = (routing == FITTED) | np.char.startswith(routing, TESTED)
+    whole = table["num_experts"] % table["moe_ep_size"] == 0
+    kept = table.rows(known & whole)
+    tokens, ranks, time_s = (kept[name] for name in ("num_tokens", "moe_ep_size", TIME))
+    routing = routing[known & whole]
+    places: dict[Key, list[int]] = {}
+    for place, key in enumerate(zip(*(kept[name].tolist() for name in SHAPE), strict=True)):
+        places.setdefault(key, []).append(place)
+    for key, here in places.items():
+        if {FITTED} < set(routing[here].tolist()):
+            *_, experts, per_token = key
+            assert isinstance(experts, int)
+            assert isinstance(per_token, int)
+            yield (
+                key,
+                MoeRows(experts, per_token, tokens[here], ranks[here], routing[here], time_s[here]),
+            )

@@ -10,7 +10,7 @@ from capplan import __version__
 from capplan.backtester import pairs
 from capplan.backtester.acceptance_curves import curve_rows
 from capplan.backtester.figures import backtest
-from capplan.backtester.moe_layers import layer_rows
+from capplan.backtester.moe_layers import LayerErrors, layer_errors
 from capplan.backtester.serving import predicted_rows
 from capplan.cli import backtest_rounds, backtest_served, models
 from capplan.errors import Complaint, InputError
@@ -30,20 +30,15 @@ SERVED: Final = "published/served_rows.csv"
 """The served rows that ship: one in eight of those in NVIDIA's aiconfigurator, Apache-2.0."""
 LAYERS_ON: Final = ("h100-sxm", "h200-sxm", "b200-sxm")
 LAYERS_OF: Final = ("vllm", "sglang", "trtllm")
-EVERY: Final = 7
-"""Of so many rows of layers of experts one is kept, of 843,000."""
 
 
-def run(
-    serving: Path | None, points: Path | None, reports: Path | None, every: int = EVERY
-) -> Backtest:
+def run(serving: Path | None, points: Path | None, reports: Path | None) -> Backtest:
     """Reads all files, then predicts.
 
     Args:
         serving: Served rows; None for those that ship.
         points: Rounds and curves of acceptance; None for the curves that ship.
         reports: Rounds that users reported.
-        every: Of so many rows of layers of experts one is kept.
 
     Raises:
         InputError: The tables are not installed, or files are wrong; all complaints at once.
@@ -67,10 +62,17 @@ def run(
         found += pairs.rows(rounds, cache(backtest_rounds.steps))
     found += curve_rows(curves)
     _say("layers of experts")
-    for gpu in LAYERS_ON:
-        for engine in LAYERS_OF:
-            found += layer_rows(silicon(gpu, engine), every)
-    return backtest(__version__, found)
+    return backtest(__version__, found, layers())
+
+
+def layers() -> list[LayerErrors]:
+    """Errors of all layers of experts in the tables that capplan composes most from."""
+    return [
+        one
+        for gpu in LAYERS_ON
+        for engine in LAYERS_OF
+        for one in layer_errors(silicon(gpu, engine))
+    ]
 
 
 def _read(

@@ -90,4 +90,4 @@ class Backtest(Record):
     refusals: tuple[Refusal, ...]
     """The most frequent first."""
     rows: tuple[Predicted, ...]
-    """All but those of layers of experts, which are many."""
+    """All but layers of experts, which have too many."""

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
 from capplan.backtester import pairs
-from capplan.backtester.figures import mean_ape, median_ape, refused_share
+from capplan.backtester.figures import layer_sizes, mean_ape, median_ape, refused_share
+from capplan.backtester.moe_layers import LayerErrors
 from capplan.records.backtest import Predicted
 from capplan.report.backtest import share
 from validated.texts import CHOSEN, HEAD, LAYERS, ROUNDS, SERVED, SHIPPED
@@ -54,19 +57,20 @@ def _bars(found: Tried) -> str:
     rows += [
         ("sign of speed-ups, of decided pairs", 0.90, pairs.agreement, found.rounds),
         ("speed-ups undecided", -0.30, pairs.undecided, found.rounds),
-        ("layers of experts, median error", -0.04, median_ape, Halves(tuple(found.layers), ())),
     ]
-    lines = [_bar(*row) for row in rows]
+    layers = float(np.median(layer_sizes(found.layers)))
+    lines = [
+        *(_bar(name, bar, *map(of, (one.seen, one.held, one.all))) for name, bar, of, one in rows),
+        _bar("layers of experts, median error", -0.04, None, None, layers),
+    ]
     return _table(("", "bar", "half built on", "half held out", "all", "met"), lines)
 
 
-def _bar(
-    name: str, bar: float, figure: Callable[[Rows], float | None], halves: Halves
-) -> tuple[str, ...]:
+def _bar(name: str, bar: float, *values: float | None) -> tuple[str, ...]:
     """A line; a bar below nought is one that errors may not exceed."""
-    values = figure(halves.seen), figure(halves.held), figure(halves.all)
-    parts = [value for value in values[:2] if value is not None]
-    met = [value <= -bar if bar < 0 else value >= bar for value in parts]
+    # Layers of experts are not split into halves.
+    parts = [value for value in values[:2] if value is not None] or [values[2]]
+    met = [value <= -bar if bar < 0 else value >= bar for value in parts if value is not None]
     words = {(): "-", (True,): "yes", (False,): "no"}.get(tuple(dict.fromkeys(met)), "in one half")
     sign = "at most" if bar < 0 else "at least"
     return name, f"{sign} {abs(bar):.0%}", *map(share, values), f"**{words}**"
@@ -95,12 +99,16 @@ def _errors(rows: Rows) -> tuple[str, ...]:
     return f"{len(rows)}", f"{refused}", share(median_ape(rows)), share(mean_ape(rows))
 
 
-def _layers(rows: Rows) -> str:
+def _layers(layers: Sequence[LayerErrors]) -> str:
     lines = []
-    for gpu, engine in dict.fromkeys((row.gpu, row.engine) for row in rows):
-        own = [row for row in rows if (row.gpu, row.engine) == (gpu, engine)]
-        lines.append((f"{gpu}, {engine}", *_errors(own)))
-    return _table(("", "rows", "refused", "median", "mean"), lines)
+    for gpu, engine in dict.fromkeys((one.gpu, one.engine) for one in layers):
+        own = [one for one in layers if (one.gpu, one.engine) == (gpu, engine)]
+        sizes = layer_sizes(own)
+        median, tenth = np.median(sizes), np.quantile(sizes, 0.9)
+        lines.append(
+            (f"{gpu}, {engine}", f"{len(own)}", f"{sizes.size:,}", share(median), share(tenth))
+        )
+    return _table(("", "layers", "rows", "median", "nine in ten within"), lines)
 
 
 def _rounds(halves: Halves) -> str:

@@ -68,9 +68,9 @@ LAYERS: Final = """\
 ## Layers of experts
 
 Fitted to evenly routed rows of NVIDIA's tables (aiconfigurator-core 0.12.0, Apache-2.0), tested on
-rows routed by power laws: each layer's newest table on three GPUs, up to 16,384 tokens and 256
-ranks. Without layers that only older tables hold, the median is 3.3 %. The composition itself is
-fitted to all power-law rows. `capplan backtest` keeps one row in seven."""
+rows routed by power laws: every layer that vLLM, SGLang and TensorRT-LLM were timed with on three
+GPUs, in the newest version that timed it, up to 16,384 tokens and 256 ranks. The composition itself
+is fitted to all power-law rows."""
 ROUNDS: Final = """\
 ## Rounds of speculation
 

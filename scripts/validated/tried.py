@@ -7,24 +7,19 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 from capplan.backtester import pairs
 from capplan.backtester.acceptance_curves import curve_rows
-from capplan.backtester.moe_layers import layer_rows
+from capplan.backtester.moe_layers import LayerErrors
 from capplan.backtester.serving import predicted_rows
 from capplan.cli import backtest_rounds, backtest_served, models
-from capplan.cli.backtest_run import LAYERS_OF, LAYERS_ON, SERVED, shipped_curves
+from capplan.cli.backtest_run import SERVED, layers, shipped_curves
 from capplan.files.catalogue import names, shipped
 from capplan.importers.published import read_points, read_reports
 from capplan.importers.published.curves import read_curves
 from capplan.importers.published.serving import read_serving
-from capplan.importers.silicon import silicon
 from capplan.records.backtest import Predicted
 from capplan.records.served import ServedRow
-
-EVERY: Final = 1
-"""Of so many rows of layers of experts one is kept: all of them."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,7 @@ class Tried:
 
     served: Halves
     rounds: Halves
-    layers: tuple[Predicted, ...]
+    layers: tuple[LayerErrors, ...]
     curves: tuple[Predicted, ...]
     whole: bool
     """Whether served rows were given, not only those that ship."""
@@ -72,17 +67,11 @@ def tried(serving: Path | None, points: Path | None, reports: Path | None) -> Tr
         read_points(points) if points else (), read_reports(reports) if reports else ()
     )
     predicted = pairs.rows(rounds, cache(backtest_rounds.steps))
-    layers = [
-        row
-        for gpu in LAYERS_ON
-        for engine in LAYERS_OF
-        for row in layer_rows(silicon(gpu, engine), EVERY)
-    ]
     curves = (read_curves(points) if points else ()) or shipped_curves()
     return Tried(
         _halves(served, [_key(row) for row in rows]),
         _halves(predicted, [row.source for row in predicted]),
-        tuple(layers),
+        tuple(layers()),
         tuple(curve_rows(curves)),
         serving is not None,
     )

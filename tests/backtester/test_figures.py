@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
 from capplan.backtester.figures import backtest
+from capplan.backtester.moe_layers import LayerErrors
 from capplan.records.backtest import Predicted
 
 
@@ -18,10 +20,13 @@ def test_figures_are_those_counted_by_hand():
         row("tpot", 10.0, 10.0),
         row("tpot", 10.0, 14.0, sparse=True),
         row("tpot", 10.0, None, sparse=True, refused="no table"),
-        row("moe_layer", 2.0, 2.1, sparse=True),
         row("acceptance", 4.0, 3.8, sparse=True),
     ]
-    found = backtest("0", rows)
+    layers = [
+        LayerErrors("g", "e", 128, 8, np.array([0.05, -0.01])),
+        LayerErrors("g", "f", 256, 8, np.array([-0.3])),
+    ]
+    found = backtest("0", rows, layers)
     assert found.serving_rows == 5
     # |errors| 0.1, 0.2, 0, 0.4
     assert found.serving_tpot_median_ape == pytest.approx(0.15)
@@ -32,7 +37,11 @@ def test_figures_are_those_counted_by_hand():
     assert found.serving_tpot_median_ape_moe == pytest.approx(0.4)
     assert found.serving_refused_share_moe == pytest.approx(0.5)
     assert found.serving_refused_share_dense == 0
+    assert found.moe_layer_rows == 3
     assert found.moe_layer_median_ape == pytest.approx(0.05)
+    by_engine = [one for one in found.groups if one.what == "moe_layer" and one.by == "engine"]
+    assert [(one.name, one.rows) for one in by_engine] == [("e", 2), ("f", 1)]
+    assert by_engine[0].median_error == pytest.approx(0.02)
     assert found.acceptance_curve_median_ape == pytest.approx(0.05)
     assert [one.reason for one in found.refusals] == ["no table"]
     served = next(one for one in found.groups if one.what == "tpot" and one.by == "engine")

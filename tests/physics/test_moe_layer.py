@@ -86,9 +86,10 @@ def test_sizes_beyond_the_table_and_widths_that_it_lacks_are_refused():
 
 
 def published(gpu, engine, version, **wanted):
-    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow.parquet
+
     table = f"systems/data/{gpu}/moe/{engine}/{version}/moe_perf.parquet"
-    rows = parquet.read_table(
+    rows = pyarrow.parquet.read_table(
         str(files("aiconfigurator_core") / table),
         filters=[(key, "==", value) for key, value in wanted.items()],
     ).to_pydict()
