@@ -10,7 +10,7 @@ import typer
 from capplan import __version__
 from capplan.cli.forecast import forecast
 from capplan.cli.plan import plan
-from capplan.cli.profile import profile
+from capplan.cli.profile_group import profiles
 from capplan.cli.schema import schema
 from capplan.cli.show import show
 from capplan.cli.simulate import simulate
@@ -28,7 +28,7 @@ app = typer.Typer(
 )
 app.command()(plan)
 app.command()(forecast)
-app.command()(profile)
+app.add_typer(profiles)
 app.command()(simulate)
 app.command()(show)
 app.command()(schema)

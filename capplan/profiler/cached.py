@@ -1,0 +1,68 @@
+"""A causal language model that remembers what it has read, and forgets what was taken back."""
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import DynamicCache
+
+from capplan.physics.surface import Array
+
+
+class CachedModel:
+    """Logits of one text after another, each read from where it parts from the one before.
+
+    Whatever a round of verification rejects stays in no cache: the next text differs there. A
+    cache that does not reach back so far (windows, linear attention) is begun anew.
+    """
+
+    def __init__(self, model: Any, vocabulary: int) -> None:
+        self._model = model
+        self._vocabulary = vocabulary
+        self._begin()
+
+    def _begin(self) -> None:
+        self._read: list[int] = []
+        self._undoable = 0
+        self._cache = DynamicCache(config=self._model.config)
+        self._cache.activate_past_recording()
+
+    def logits(self, tokens: Sequence[int], last: int) -> Array:
+        """What follows each of the last tokens of a text.
+
+        Args:
+            tokens: The whole text.
+            last: At how many of its last tokens.
+
+        Returns:
+            [last, vocabulary]
+        """
+        self._rewind(_alike(self._read, tokens[: len(tokens) - last]))
+        fresh = list(tokens[len(self._read) :])
+        with torch.inference_mode():
+            out = self._model(
+                input_ids=torch.tensor([fresh], device=self._model.device),
+                past_key_values=self._cache,
+                use_cache=True,
+                logits_to_keep=last,
+            )
+        self._read += fresh
+        self._undoable = len(fresh)
+        return np.asarray(out.logits[0, -last:, : self._vocabulary].double().cpu().numpy())
+
+    def _rewind(self, length: int) -> None:
+        """Takes back what was read behind the first tokens."""
+        back = len(self._read) - length
+        if back > self._undoable:
+            self._begin()
+        else:
+            self._cache.crop(-back)
+            del self._read[length:]
+            self._undoable = 0
+
+
+def _alike(one: Sequence[int], other: Sequence[int]) -> int:
+    """Length of the common beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
