@@ -107,9 +107,7 @@ def asked(what: tuple[Path, str, str, str], how: tuple[int, float, int, int]) ->
         ("--max-tokens", max_tokens, 2, MOST_TOKENS),
         ("--seed", seed, 0, LARGEST_SEED),
     )
-    if not (math.isfinite(temperature) and 0 <= temperature <= HOTTEST):
-        rule = f"needs a number from 0 to {HOTTEST:g}"
-        raise InputError([Complaint("--temperature", "", rule, str(temperature))])
+    check_temperature(temperature)
     check_folder("TARGET", target)
     path = find("prompts", prompts)
     read = read_prompts(path)
@@ -127,6 +125,17 @@ def asked(what: tuple[Path, str, str, str], how: tuple[int, float, int, int]) ->
         max_tokens=max_tokens,
         seed=seed,
     )
+
+
+def check_temperature(temperature: float) -> None:
+    """Holds a temperature to what can be sampled at.
+
+    Raises:
+        InputError: It cannot.
+    """
+    if not (math.isfinite(temperature) and 0 <= temperature <= HOTTEST):
+        rule = f"needs a number from 0 to {HOTTEST:g}"
+        raise InputError([Complaint("--temperature", "", rule, str(temperature))])
 
 
 def check_folder(place: str, folder: Path) -> None:

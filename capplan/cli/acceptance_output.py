@@ -7,8 +7,8 @@ import typer
 
 from capplan.cli import profile_output
 from capplan.cli.acceptance_options import Asked
+from capplan.cli.profile_text import with_renewed
 from capplan.errors import Complaint, InputError
-from capplan.files.emitter import to_yaml
 from capplan.files.reader import read
 from capplan.files.writer import write_record, write_text
 from capplan.records.acceptance import MeasuredAcceptance
@@ -64,7 +64,8 @@ def write(to: Destination, found: MeasuredAcceptance, asked: Asked) -> None:
             f"{asked.target.resolve().name}: see that they are the same model",
             err=True,
         )
-    write_text(to.path, _mended(to.path, _extended(to.profile, to.drafter, found)))
+    extended = _extended(to.profile, to.drafter, found)
+    write_text(to.path, with_renewed(to.path, extended, "drafters"))
 
 
 def _drafter(profile: Profile, path: Path, name: str | None, asked: Asked) -> str:
@@ -95,17 +96,3 @@ def _extended(profile: Profile, name: str, found: MeasuredAcceptance) -> Profile
     tables = drafter.acceptance | found.acceptance
     drafters = profile.drafters | {name: drafter.model_copy(update={"acceptance": tables})}
     return profile.model_copy(update={"drafters": drafters})
-
-
-def _mended(path: Path, profile: Profile) -> str:
-    from yaml import YAMLError
-
-    from capplan.files.mend import mended
-    from capplan.files.text import read_text
-
-    fresh = to_yaml(profile)
-    try:
-        return mended(read_text(path, 16 << 20), fresh, ["drafters"])
-    except (ValueError, YAMLError):
-        typer.echo(f"{path}: cannot be changed in place: its comments are lost", err=True)
-        return fresh
