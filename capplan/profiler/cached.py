@@ -14,20 +14,25 @@ from capplan.physics.surface import Array
 class CachedModel:
     """Logits of one text after another, each read from where it parts from the one before.
 
-    Whatever a round of verification rejects stays in no cache: the next text differs there. A
-    cache that does not reach back so far (windows, linear attention) is begun anew.
+    What a round of verification rejects stays in no cache: the next text differs there. A cache
+    that does not reach back so far (windows) is begun anew. Models whose state cannot be taken
+    back at all (linear attention, state spaces: transformers calls them stateful) read every text
+    from its beginning, which is slow and right.
     """
 
     def __init__(self, model: Any, vocabulary: int) -> None:
         self._model = model
         self._vocabulary = vocabulary
+        self._remembers = not getattr(model, "_is_stateful", False)
         self._begin()
 
     def _begin(self) -> None:
         self._read: list[int] = []
         self._undoable = 0
-        self._cache = DynamicCache(config=self._model.config)
-        self._cache.activate_past_recording()
+        self._cache = None
+        if self._remembers:
+            self._cache = DynamicCache(config=self._model.config)
+            self._cache.activate_past_recording()
 
     def logits(self, tokens: Sequence[int], last: int) -> Array:
         """What follows each of the last tokens of a text.
@@ -45,11 +50,12 @@ class CachedModel:
             out = self._model(
                 input_ids=torch.tensor([fresh], device=self._model.device),
                 past_key_values=self._cache,
-                use_cache=True,
+                use_cache=self._remembers,
                 logits_to_keep=last,
             )
-        self._read += fresh
-        self._undoable = len(fresh)
+        if self._remembers:
+            self._read += fresh
+            self._undoable = len(fresh)
         return np.asarray(out.logits[0, -last:, : self._vocabulary].double().cpu().numpy())
 
     def _rewind(self, length: int) -> None:
@@ -57,7 +63,7 @@ class CachedModel:
         back = len(self._read) - length
         if back > self._undoable:
             self._begin()
-        else:
+        elif self._cache is not None and self._read:
             self._cache.crop(-back)
             del self._read[length:]
             self._undoable = 0

@@ -7,13 +7,13 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 EXPERTS, CHOSEN, LAYERS = 16, 2, 4
-STEPS = 200
+STEPS = 160
 END = "<end>"
 
 
-def config(vocabulary: int, **other: int) -> Qwen3MoeConfig:
+def config(vocabulary: int, **other: float) -> Qwen3MoeConfig:
     shape = {
         "vocab_size": vocabulary,
         "hidden_size": 64,
@@ -28,6 +28,7 @@ def config(vocabulary: int, **other: int) -> Qwen3MoeConfig:
         "max_position_embeddings": 4096,
         "eos_token_id": 0,
         "bos_token_id": None,
+        "initializer_range": 0.1,
     }
     return Qwen3MoeConfig(**(shape | other))
 
@@ -46,7 +47,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=600,
+        vocab_size=320,
         special_tokens=[END],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
@@ -61,7 +62,7 @@ def trained(folder: Path) -> Path:
     reads = tokenizer()
     model = Qwen3MoeForCausalLM(config(len(reads)))
     stream = torch.tensor([token for text in texts() for token in (*reads(text)["input_ids"], 0)])
-    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=6e-3)
     for _ in range(STEPS):
         starts = torch.randint(len(stream) - 65, (16,))
         batch = torch.stack([stream[start : start + 64] for start in starts])
