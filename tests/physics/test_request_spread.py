@@ -53,7 +53,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         by_tokens.append(np.abs(share - truth) <= half)
     # 95 % less what percentiles of sixty requests lack; binomial error of 200 draws is 1.5 %.
     assert np.mean(held) == pytest.approx(0.935, abs=0.035)
-    assert np.mean(by_tokens) < 0.8  # why rounds must not be taken for the sample
+    assert np.mean(by_tokens) < 0.6  # why rounds must not be taken for the sample
 
 
 @given(st.integers(1, 50), st.integers(1, 4))
