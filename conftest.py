@@ -15,6 +15,7 @@ _CHECKPOINTS = [
     "capplan/profiler/cached.py",
     "capplan/profiler/checkpoint.py",
     "capplan/profiler/real_text.py",
+    "capplan/profiler/speculation/mtp.py",
     "capplan/cli/acceptance_run.py",
     "capplan/cli/routing_run.py",
 ]

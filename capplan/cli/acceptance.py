@@ -21,7 +21,8 @@ def acceptance(
         typer.Argument(
             metavar="DRAFTER",
             help="Folder of a small model's checkpoint; ngram or ngram:2..4 (looks the last tokens "
-            "up in the text); layers:20 (the target's first layers); int8 (the target in INT8).",
+            "up in the text); layers:20 (the target's first layers); int8 (the target in INT8); "
+            "mtp (its own multi-token prediction).",
         ),
     ],
     prompts: Annotated[

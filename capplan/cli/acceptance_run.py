@@ -7,7 +7,8 @@ import numpy as np
 import transformers
 
 import capplan
-from capplan.cli.acceptance_options import Asked, FirstLayers, Folder, Int8, Ngram
+from capplan.cli.acceptance_options import Asked
+from capplan.cli.drafter_spec import FirstLayers, Folder, Int8, Mtp, Ngram
 from capplan.cli.progress import progress
 from capplan.errors import Complaint, InputError
 from capplan.profiler import checkpoint, device
@@ -16,6 +17,7 @@ from capplan.profiler.checkpoint import Checkpoint
 from capplan.profiler.real_text import check_real
 from capplan.profiler.speculation.drafters import Drafter, ModelDrafter, NgramDrafter
 from capplan.profiler.speculation.lighter import first_layers, in_int8
+from capplan.profiler.speculation.mtp import MtpDrafter
 from capplan.profiler.speculation.result import acceptance
 from capplan.profiler.speculation.rounds import Decoding, decode
 from capplan.records.acceptance import MeasuredAcceptance, RequestCounts
@@ -73,6 +75,8 @@ def _drafter(asked: Asked, target: Checkpoint) -> tuple[Drafter, str]:
         )
     if isinstance(spec, Int8):
         return _of(in_int8(target.model), target, asked), "its own INT8 copy (W8A8)"
+    if isinstance(spec, Mtp):
+        return MtpDrafter(target.model, asked.draft_tokens), "its own multi-token prediction"
     assert isinstance(spec, Folder)
     loaded = checkpoint.load("DRAFTER", spec.path)
     checkpoint.check_alike(target, loaded)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from capplan.cli import acceptance_options, profile_output
+from capplan.cli.drafter_spec import check_folder
 from capplan.cli.profile_options import LARGEST_SEED, check
 from capplan.cli.profile_text import with_renewed
 from capplan.errors import Complaint, InputError
@@ -61,7 +62,7 @@ def asked(
         ("--seed", seed, 0, LARGEST_SEED),
     )
     acceptance_options.check_temperature(temperature)
-    acceptance_options.check_folder("CHECKPOINT", checkpoint)
+    check_folder("CHECKPOINT", checkpoint)
     if len(prompts) != len(workloads) or len(set(workloads)) != len(workloads):
         rule = "needs a name of its own for each --prompts, in the same order"
         raise InputError([Complaint("--workload", "", rule, ", ".join(workloads))])

@@ -131,6 +131,39 @@ def test_counts_go_into_a_file_and_no_text_with_them(tiny_checkpoint: Path, here
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("temperature", ["0", "0.8"])
+def test_a_model_that_drafts_for_itself_keeps_nearly_all(
+    tiny_checkpoint: Path, here: Path, temperature: str
+) -> None:
+    del here
+    options = [*FEW, "--temperature", temperature, "--format", "json"]
+    ended = acceptance(tiny_checkpoint, tiny_checkpoint, *options)
+    assert ended.exit_code == 0, ended.output
+    table = MeasuredAcceptance.model_validate_json(ended.stdout).acceptance["talk"]
+    assert table.drafted_rounds == table.rounds
+    # Only rounds that a text ends in lose drafts, at most one a request.
+    assert table.accepted[0] >= table.rounds - len(table.requests.rows)
+
+
+@pytest.mark.torch
+def test_a_drafter_with_other_tokens_is_refused(tiny_checkpoint: Path, here: Path) -> None:
+    shutil.copytree(tiny_checkpoint, here / "other")
+    tokenizer = json.loads((here / "other" / "tokenizer.json").read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    first, second, *_ = (word for word in vocabulary if len(word) == 1)
+    vocabulary[first], vocabulary[second] = vocabulary[second], vocabulary[first]
+    (here / "other" / "tokenizer.json").write_text(json.dumps(tokenizer))
+    said = told(acceptance(tiny_checkpoint, "other", *FEW))
+    assert "must have the target's tokens; 2 of" in said
+
+
+@pytest.mark.torch
+def test_heads_that_a_checkpoint_lacks_are_refused(tiny_checkpoint: Path, here: Path) -> None:
+    del here
+    assert "0 layers for multi-token prediction" in told(acceptance(tiny_checkpoint, "mtp", *FEW))
+
+
+@pytest.mark.torch
 def test_what_was_measured_decides_a_plan(tiny_checkpoint: Path, here: Path) -> None:
     shutil.copy(KIMI, here / "mine.yaml")
     before = (here / "mine.yaml").read_text()
