@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3MoeConfig, Qwen3MoeForCau
 
 ROOT = Path(__file__).parents[1]
 EXPERTS, CHOSEN, LAYERS = 16, 2, 4
-STEPS = 160
+STEPS = 200
 END = "<end>"
 
 
@@ -64,7 +64,7 @@ def trained(folder: Path) -> Path:
     stream = torch.tensor([token for text in texts() for token in (*reads(text)["input_ids"], 0)])
     optimiser = torch.optim.AdamW(model.parameters(), lr=6e-3)
     for _ in range(STEPS):
-        starts = torch.randint(len(stream) - 65, (16,))
+        starts = torch.randint(len(stream) - 65, (8,))
         batch = torch.stack([stream[start : start + 64] for start in starts])
         loss = model(input_ids=batch, labels=batch).loss
         optimiser.zero_grad()

@@ -1,5 +1,6 @@
 """A causal language model that remembers what it has read, and forgets what was taken back."""
 
+import inspect
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
@@ -24,6 +25,9 @@ class CachedModel:
         self._model = model
         self._vocabulary = vocabulary
         self._remembers = not getattr(model, "_is_stateful", False)
+        # transformers 5.19 calls the argument past_key_values, 5.24 calls it cache.
+        known = inspect.signature(type(model).forward).parameters
+        self._argument = "cache" if "cache" in known else "past_key_values"
         self._begin()
 
     def _begin(self) -> None:
@@ -49,9 +53,9 @@ class CachedModel:
         with torch.inference_mode():
             out = self._model(
                 input_ids=torch.tensor([fresh], device=self._model.device),
-                past_key_values=self._cache,
                 use_cache=self._remembers,
                 logits_to_keep=last,
+                **{self._argument: self._cache},
             )
         if self._remembers:
             self._read += fresh

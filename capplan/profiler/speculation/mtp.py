@@ -36,7 +36,6 @@ class MtpDrafter:
         if layers < draft_tokens:
             rule = f"must not exceed the checkpoint's {layers} layers for multi-token prediction"
             raise InputError([Complaint("--draft-tokens", "", rule, str(draft_tokens))])
-        self._last = config.num_hidden_layers - 1
         self._model = model
         try:
             self._heads = MtpModel.from_pretrained(model, device_map={"": model.device}).eval()
@@ -49,9 +48,7 @@ class MtpDrafter:
         del rng
         read = torch.tensor([text], device=self._model.device)
         with torch.inference_mode():
-            seen = self._model(
-                input_ids=read[:, :-1], output_hidden_states=[self._last], use_cache=False
-            )
+            seen = self._model(input_ids=read[:, :-1], output_hidden_states=True, use_cache=False)
             tokens, _, _ = self._heads(
                 input_ids=read[:, 1:],
                 last_hidden_states=seen.hidden_states[-1],
