@@ -7,7 +7,7 @@ from typing import Final
 
 from capplan.cli.drafter_spec import DrafterSpec, check_folder, drafter_of
 from capplan.cli.profile_options import LARGEST_SEED, check
-from capplan.errors import Complaint, InputError
+from capplan.errors import Complaint, InputError, gathering
 from capplan.files.catalogue import find
 from capplan.files.prompts import read_prompts
 from capplan.records.prompt import Prompt
@@ -42,25 +42,31 @@ def asked(what: tuple[Path, str, str, str], how: tuple[int, float, int, int]) ->
         how: draft_tokens, temperature, max_tokens and seed.
 
     Raises:
-        InputError: Something of it is wrong.
+        InputError: With all that is wrong.
     """
     target, drafter, prompts, workload = what
     draft_tokens, temperature, max_tokens, seed = how
-    check(
-        ("--draft-tokens", draft_tokens, 1, 64),
-        ("--max-tokens", max_tokens, 2, MOST_TOKENS),
-        ("--seed", seed, 0, LARGEST_SEED),
-    )
-    check_temperature(temperature)
-    check_folder("TARGET", target)
-    path = find("prompts", prompts)
-    read = read_prompts(path)
-    if len(read) < FEWEST_PROMPTS:
-        rule = f"needs {FEWEST_PROMPTS} prompts or more: requests are what is sampled"
-        raise InputError([Complaint(str(path), "", rule, str(len(read)))])
+    wrong: list[Complaint] = []
+    with gathering(wrong):
+        check_folder("TARGET", target)
+    with gathering(wrong):
+        spec = drafter_of(drafter)
+    with gathering(wrong):
+        path = find("prompts", prompts)
+        read = _prompts(path)
+    with gathering(wrong):
+        check(
+            ("--draft-tokens", draft_tokens, 1, 64),
+            ("--max-tokens", max_tokens, 2, MOST_TOKENS),
+            ("--seed", seed, 0, LARGEST_SEED),
+        )
+    with gathering(wrong):
+        check_temperature(temperature)
+    if wrong:
+        raise InputError(wrong)
     return Asked(
         target=target,
-        drafter=drafter_of(drafter),
+        drafter=spec,
         prompts=read,
         source=path.name,
         workload=workload,
@@ -69,6 +75,14 @@ def asked(what: tuple[Path, str, str, str], how: tuple[int, float, int, int]) ->
         max_tokens=max_tokens,
         seed=seed,
     )
+
+
+def _prompts(path: Path) -> tuple[Prompt, ...]:
+    read = read_prompts(path)
+    if len(read) < FEWEST_PROMPTS:
+        rule = f"needs {FEWEST_PROMPTS} prompts or more: requests are what is sampled"
+        raise InputError([Complaint(str(path), "", rule, str(len(read)))])
+    return read
 
 
 def check_temperature(temperature: float) -> None:

@@ -7,7 +7,7 @@ from capplan.cli import acceptance_options, profile_output
 from capplan.cli.drafter_spec import check_folder
 from capplan.cli.profile_options import LARGEST_SEED, check
 from capplan.cli.profile_text import with_renewed
-from capplan.errors import Complaint, InputError
+from capplan.errors import Complaint, InputError, gathering
 from capplan.files.catalogue import find
 from capplan.files.prompts import read_prompts
 from capplan.files.reader import read
@@ -54,29 +54,40 @@ def asked(
         seed: Of answers and batches.
 
     Raises:
-        InputError: Something of it is wrong.
+        InputError: With all that is wrong.
     """
     checkpoint, prompts, workloads = what
-    check(
-        ("--max-tokens", max_tokens, 0, acceptance_options.MOST_TOKENS),
-        ("--seed", seed, 0, LARGEST_SEED),
-    )
-    acceptance_options.check_temperature(temperature)
-    check_folder("CHECKPOINT", checkpoint)
+    wrong: list[Complaint] = []
+    with gathering(wrong):
+        check_folder("CHECKPOINT", checkpoint)
+    with gathering(wrong):
+        check(
+            ("--max-tokens", max_tokens, 0, acceptance_options.MOST_TOKENS),
+            ("--seed", seed, 0, LARGEST_SEED),
+        )
+    with gathering(wrong):
+        acceptance_options.check_temperature(temperature)
     if len(prompts) != len(workloads) or len(set(workloads)) != len(workloads):
         rule = "needs a name of its own for each --prompts, in the same order"
-        raise InputError([Complaint("--workload", "", rule, ", ".join(workloads))])
-    paths = [find("prompts", name) for name in prompts]
-    texts = {name: read_prompts(path) for name, path in zip(workloads, paths, strict=True)}
-    few = [
-        Complaint(str(path), "", f"needs {FEWEST_TEXTS} texts or more", str(len(texts[name])))
-        for name, path in zip(workloads, paths, strict=True)
-        if len(texts[name]) < FEWEST_TEXTS
-    ]
-    if few:
-        raise InputError(few)
-    sources = tuple(path.name for path in paths)
-    return Asked(checkpoint, texts, sources, max_tokens, temperature, seed)
+        wrong.append(Complaint("--workload", "", rule, ", ".join(workloads)))
+    texts: dict[str, tuple[Prompt, ...]] = {}
+    sources = []
+    for name, file in zip(workloads, prompts, strict=False):
+        with gathering(wrong):
+            path = find("prompts", file)
+            sources.append(path.name)
+            texts[name] = _texts(path)
+    if wrong:
+        raise InputError(wrong)
+    return Asked(checkpoint, texts, tuple(sources), max_tokens, temperature, seed)
+
+
+def _texts(path: Path) -> tuple[Prompt, ...]:
+    read = read_prompts(path)
+    if len(read) < FEWEST_TEXTS:
+        rule = f"needs {FEWEST_TEXTS} texts or more"
+        raise InputError([Complaint(str(path), "", rule, str(len(read)))])
+    return read
 
 
 def destination(output: Path | None, into: Path | None, *, force: bool) -> Destination:

@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,29 @@ def test_what_cannot_be_is_refused_before_anything_is_loaded(
     arguments: list[str], words: str
 ) -> None:
     assert words in told(acceptance(*arguments))
+
+
+@pytest.mark.usefixtures("here")
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    wrong = ["--prompts", "poems", "--workload", "a", "--seed", "-1", "--temperature", "-2"]
+    said = told(acceptance("nowhere", "oracle", *wrong))
+    for words in ("TARGET", "DRAFTER", "poems", "--seed", "--temperature"):
+        assert words in said
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("command", [["acceptance", "target", "ngram"], ["routing", "target"]])
+def test_without_transformers_it_says_how_to_get_it(command: list[str]) -> None:
+    code = (
+        "import sys; sys.modules['transformers'] = None; from capplan.cli.app import main; main()"
+    )
+    arguments = ["profile", *command, "--prompts", "chat", "--workload", "talk"]
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    assert "pip install 'capplan[checkpoints]'" in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.parametrize("name", ["steps", "acceptance", "routing"])
