@@ -5,6 +5,11 @@ from capplan.records.routing import DistinctCell, LayerGroup, Routing, WorkloadR
 from capplan.report.layout import Note, Report, Table
 
 LAGS = (1, 2, 4, 8, 16)
+WORDS = (
+    "overlap: part of a token's experts that another token chose too; across: of another text.",
+    "median / top: tokens that choose an expert, over the mean of all experts.",
+    "cosine: 1 where two workloads share experts as texts of one workload do.",
+)
 
 
 def report(found: Routing) -> Report:
@@ -17,15 +22,13 @@ def report(found: Routing) -> Report:
             (f"{row.workload}, {row.other}", f"{row.overlap:.3f}", f"{row.cosine:.2f}")
             for row in found.likeness.rows
         )
-        title = "Experts in common; cosine 1: as within one"
-        tables.append(Table(title, ("workloads", "overlap", "cosine"), rows))
-    note = found.origin.note or ""
+        tables.append(Table("Experts in common", ("workloads", "overlap", "cosine"), rows))
     independent = found.experts_per_token / found.experts
     return Report(
         title=f"Routing: {found.experts_per_token} of {found.experts} experts a token",
         subtitle=(f"Overlap of tokens that choose alone: {independent:.3f}",),
         tables=tuple(tables),
-        notes=(Note("How it was measured", (note,)),),
+        notes=(Note("How it was measured", (found.origin.note or "",)), Note("Words", WORDS)),
     )
 
 
