@@ -3,6 +3,8 @@
 import importlib.util
 import sys
 
+pytest_plugins = ["checkpoint_fixtures"]
+
 
 def _has(name: str) -> bool:
     if name in sys.modules:
@@ -15,9 +17,11 @@ _CHECKPOINTS = [
     "capplan/profiler/cached.py",
     "capplan/profiler/checkpoint.py",
     "capplan/profiler/real_text.py",
+    "capplan/profiler/routing/answer.py",
     "capplan/profiler/speculation/mtp.py",
     "capplan/cli/acceptance_run.py",
     "capplan/cli/routing_run.py",
+    "tests/tiny_moe.py",
 ]
 
 collect_ignore_glob = ([] if _has("torch") else _TORCH) + (
