@@ -1,15 +1,29 @@
-"""Doctests import every module; those of the profiler only where torch is installed."""
+"""Doctests import every module; those that measure only where what they need is installed."""
 
 import importlib.util
 import sys
 
-
-def _has_torch() -> bool:
-    if "torch" in sys.modules:
-        return sys.modules["torch"] is not None
-    return importlib.util.find_spec("torch") is not None
+pytest_plugins = ["checkpoint_fixtures"]
 
 
-collect_ignore_glob = (
-    [] if _has_torch() else ["capplan/profiler/*.py", "capplan/cli/profile_run.py"]
+def _has(name: str) -> bool:
+    if name in sys.modules:
+        return sys.modules[name] is not None
+    return importlib.util.find_spec(name) is not None
+
+
+_TORCH = ["capplan/profiler/*.py", "capplan/cli/profile_run.py"]
+_CHECKPOINTS = [
+    "capplan/profiler/cached.py",
+    "capplan/profiler/checkpoint.py",
+    "capplan/profiler/real_text.py",
+    "capplan/profiler/routing/answer.py",
+    "capplan/profiler/speculation/mtp.py",
+    "capplan/cli/acceptance_run.py",
+    "capplan/cli/routing_run.py",
+    "tests/tiny_moe.py",
+]
+
+collect_ignore_glob = ([] if _has("torch") else _TORCH) + (
+    [] if _has("torch") and _has("transformers") else _CHECKPOINTS
 )

@@ -5,7 +5,8 @@ collected, so that one run shows all that is wrong. Anything that is not a `Capp
 bug in capplan and keeps its traceback.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -43,6 +44,15 @@ class InputError(CapplanError):
     def __init__(self, complaints: Sequence[Complaint]) -> None:
         self.complaints = tuple(complaints)
         super().__init__("\n".join(str(complaint) for complaint in self.complaints))
+
+
+@contextmanager
+def gathering(found: list[Complaint]) -> Iterator[None]:
+    """Keeps an InputError's complaints for later, so that the next check runs too."""
+    try:
+        yield
+    except InputError as error:
+        found.extend(error.complaints)
 
 
 class MeasureError(CapplanError):

@@ -20,6 +20,10 @@ plans = json.load(open("plan.json"))["plans"]
 assert [plan["forecast"] for plan in plans] == ["three-classes", "servegen-m-large"]
 assert all(p["placement"]["gpus"] > 0 for plan in plans for p in plan["policies"])
 import capplan.planner.chain
+from capplan.files.catalogue import find, names
+from capplan.files.prompts import read_prompts
+
+assert sum(len(read_prompts(find("prompts", name))) for name in names("prompts")) == 60
 assert "torch" not in sys.modules
 print("wheel: planned", len(plans), "forecasts without a checkout and without torch")
 PYTHON

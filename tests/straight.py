@@ -4,11 +4,11 @@ import datetime as dt
 from collections.abc import Callable
 
 from capplan.planner.trial import Stage
+from capplan.records.acceptance import Acceptance
 from capplan.records.caveat import Origin
 from capplan.records.fleet import Fleet, Gpu, Node, Price, Rack, Rules, Site
 from capplan.records.forecast import Forecast, Lengths, Rate, TimeAxis, TrafficClass
 from capplan.records.profile import (
-    Acceptance,
     Deployment,
     DraftCell,
     Drafter,

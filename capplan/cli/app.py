@@ -12,7 +12,7 @@ from capplan.cli.backtest import backtest
 from capplan.cli.compose import compose
 from capplan.cli.forecast import forecast
 from capplan.cli.plan import plan
-from capplan.cli.profile import profile
+from capplan.cli.profile_group import profiles
 from capplan.cli.schema import schema
 from capplan.cli.show import show
 from capplan.cli.simulate import simulate
@@ -30,7 +30,7 @@ app = typer.Typer(
 )
 app.command()(plan)
 app.command()(forecast)
-app.command()(profile)
+app.add_typer(profiles)
 app.command()(compose)
 app.command()(simulate)
 app.command()(show)

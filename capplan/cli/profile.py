@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from capplan.cli.inputs import Format
+from capplan.cli.measuring import INTERRUPTED, measuring
 
 if TYPE_CHECKING:
     from capplan.records.profile import Profile
-
-INTERRUPTED = 130
 
 
 class DeviceName(enum.StrEnum):
@@ -85,7 +84,6 @@ def profile(
     """Measure steps of a model with random weights on this machine, and keep them as a profile."""
     from capplan.cli import models
     from capplan.cli import profile_options as options
-    from capplan.errors import MeasureError
 
     options.check(
         ("--draft-tokens", draft_tokens, 0, 64),
@@ -109,16 +107,8 @@ def profile(
         seed=seed,
     )
     architecture = models.architecture(model)
-    try:
+    with measuring():
         from capplan.cli.profile_run import run
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise MeasureError(
-            "measuring needs torch, which is not installed\n"
-            "    pip install torch --index-url https://download.pytorch.org/whl/cpu"
-            "   (for a GPU: pip install 'capplan[gpu]')"
-        ) from error
     try:
         path, result = run(architecture, asked)
     except KeyboardInterrupt:

@@ -2,19 +2,16 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import capplan
 from capplan.cli import profile_output
 from capplan.cli.journal import GO_ON, Journal
 from capplan.cli.profile_options import Asked
+from capplan.cli.progress import progress
 from capplan.errors import Complaint, InputError
 from capplan.files.writer import write_record
 from capplan.profiler import depth, device, result, sweep
@@ -64,7 +61,7 @@ def run(architecture: Architecture, asked: Asked) -> tuple[Path, Profile]:
     todo = _todo(scheme, asked, cells)
     bench = _bench(scheme, asked) if todo else None
     if bench is not None:
-        with _progress(len(cells), len(scheme.works)) as advance:
+        with progress("cells", len(scheme.works), len(cells)) as advance:
 
             def save(cell: sweep.Cell) -> None:
                 journal.append(cell)
@@ -198,16 +195,3 @@ def _measured(scheme: Scheme, *, loaded: bool) -> result.Measured:
         loaded=loaded,
         date=dt.datetime.now(tz=dt.UTC).date(),
     )
-
-
-@contextmanager
-def _progress(done: int, total: int) -> Iterator[Any]:
-    """A bar on stderr, where that is a terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    bar = Progress(
-        *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal
-    )
-    with bar:
-        task = bar.add_task("cells", completed=done, total=total)
-        yield lambda: bar.advance(task)

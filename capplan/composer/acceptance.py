@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 
 from capplan.physics.surface import Array
+from capplan.records.acceptance import Acceptance
 from capplan.records.caveat import Origin, OriginKind, Source
 from capplan.records.known_drafter import AcceptanceCurve
-from capplan.records.profile import Acceptance
 
 PER_REQUEST_SD: Final = 0.10
 SPREAD: Final = "standard deviation between requests 0.10 (0.05 to 0.18)"

@@ -10,9 +10,11 @@ import capplan
 from capplan.errors import Complaint, InputError
 from capplan.files.document import compose_start
 
-Kind = Literal["profiles", "fleets", "models", "drafters", "forecasts"]
+Kind = Literal["profiles", "fleets", "models", "drafters", "forecasts", "prompts"]
 
-_SUFFIXES = (".yaml", ".yml", ".json")
+_YAML = (".yaml", ".yml", ".json")
+_SUFFIXES: dict[Kind, tuple[str, ...]] = {"prompts": (".jsonl", ".txt")}
+"""Endings of a kind's files; _YAML where none are given."""
 _HEAD_BYTES = 4096
 """A profile names its model before its tables (`writer.write_record` keeps field order)."""
 _MOST_LISTED = 20
@@ -32,10 +34,12 @@ def find(kind: Kind, name_or_path: str) -> Path:
     """
     path = Path(name_or_path)
     mode = _mode(path)
-    if name_or_path.endswith(_SUFFIXES) or not (mode is None or stat.S_ISDIR(mode)):
+    if name_or_path.endswith(_suffixes(kind)) or not (mode is None or stat.S_ISDIR(mode)):
         return path
     for folder in _folders(kind):
-        found = [file for name, file in _files(folder).items() if _is_called(name, name_or_path)]
+        found = [
+            file for name, file in _files(folder, kind).items() if _is_called(name, name_or_path)
+        ]
         if len(found) == 1:
             return found[0]
         if found:
@@ -47,7 +51,7 @@ def find(kind: Kind, name_or_path: str) -> Path:
 
 def names(kind: Kind) -> list[str]:
     """Every name that `find` knows, sorted, without subfolders."""
-    return sorted({Path(name).name for folder in _folders(kind) for name in _files(folder)})
+    return sorted({Path(name).name for folder in _folders(kind) for name in _files(folder, kind)})
 
 
 def profiles_for(model: str) -> list[Path]:
@@ -57,7 +61,7 @@ def profiles_for(model: str) -> list[Path]:
     """
     found: dict[str, Path] = {}
     for folder in _folders("profiles"):
-        found = _files(folder) | found
+        found = _files(folder, "profiles") | found
     return [path for path in found.values() if _model_of(path) == model]
 
 
@@ -96,12 +100,16 @@ def _home() -> Path:
     return Path(data) / "capplan"
 
 
-def _files(folder: Path) -> dict[str, Path]:
+def _suffixes(kind: Kind) -> tuple[str, ...]:
+    return _SUFFIXES.get(kind, _YAML)
+
+
+def _files(folder: Path, kind: Kind) -> dict[str, Path]:
     """Files of a folder and its subfolders, by name with subfolder and without ending."""
     return {
         _relative(path, folder): path
         for path in sorted(folder.rglob("*"))
-        if path.suffix in _SUFFIXES and path.is_file()
+        if path.suffix in _suffixes(kind) and path.is_file()
     }
 
 

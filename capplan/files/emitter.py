@@ -93,7 +93,7 @@ def _table(rows: tuple[Record, ...]) -> dict[str, Any]:
     ]
     return {
         "columns": _Line(columns),
-        "rows": [_Line(getattr(row, name) for name in columns) for row in rows],
+        "rows": [_Line(_tree(getattr(row, name)) for name in columns) for row in rows],
     }
 
 

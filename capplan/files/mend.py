@@ -22,7 +22,7 @@ class _Entry:
     node: Any
 
 
-def mended(text: str, fresh: str, keys: Collection[str], item_keys: Collection[str]) -> str:
+def mended(text: str, fresh: str, keys: Collection[str], item_keys: Collection[str] = ()) -> str:
     """The text with some keys' values taken from another text of the same format.
 
     Keys that the other text lacks are taken out; keys that this one lacks are put behind the last
@@ -32,7 +32,8 @@ def mended(text: str, fresh: str, keys: Collection[str], item_keys: Collection[s
         text: The file as people have it.
         fresh: The new one, in block style.
         keys: Keys of the outermost mapping to renew.
-        item_keys: Keys to renew in each item of `classes`, which both have in the same order.
+        item_keys: Keys to renew in each item of `classes`, which both have in the same order, or
+            not at all.
 
     Raises:
         ValueError: The text is not in block style where it must be changed.
@@ -56,7 +57,7 @@ def _check(found: Any, wanted: Any, keys: Collection[str], item_keys: Collection
     pairs = [(found, wanted, keys)]
     pairs += [
         (mine, theirs, item_keys)
-        for mine, theirs in zip(found["classes"], wanted["classes"], strict=True)
+        for mine, theirs in zip(found.get("classes", ()), wanted.get("classes", ()), strict=True)
     ]
     if any(mine.get(key) != theirs.get(key) for mine, theirs, own in pairs for key in own):
         raise ValueError("cannot be changed in place")

@@ -19,8 +19,9 @@ from capplan.planner.capacity import MEASURED, Curve, capacity_of_mix, largest_m
 from capplan.planner.demand import interval_alone
 from capplan.planner.surfaces import Surfaces
 from capplan.planner.uncertainty import Table
+from capplan.records.acceptance import Acceptance
 from capplan.records.plan import Demand
-from capplan.records.profile import Acceptance, Profile
+from capplan.records.profile import Profile
 from capplan.records.service import Elasticity
 
 _MORE, _LESS = 1.05, 1 / 1.05

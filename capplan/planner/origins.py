@@ -4,11 +4,12 @@ from pydantic import BaseModel
 
 from capplan.physics.surface import Surface
 from capplan.planner.surfaces import Surfaces
+from capplan.records.acceptance import Acceptance
 from capplan.records.caveat import Caveat, Origin
 from capplan.records.fleet import Fleet
 from capplan.records.forecast import Forecast
 from capplan.records.plan import Default, OriginLine, PolicyPlan, PoolPlan
-from capplan.records.profile import Acceptance, Profile
+from capplan.records.profile import Profile
 from capplan.records.service import OperatingPoint
 
 

@@ -14,7 +14,7 @@ from capplan.planner.capacity import Curve, largest_measured
 from capplan.planner.rounds import Rounds, variants_that_run
 from capplan.planner.speculation import shares_of, tables
 from capplan.planner.surfaces import Surfaces
-from capplan.records.profile import Acceptance
+from capplan.records.acceptance import Acceptance
 
 _STRATA = 32
 """Equal parts into which requests of a class are cut by how readily their drafts are kept."""

@@ -13,8 +13,9 @@ from capplan.errors import Complaint, InputError
 from capplan.physics import acceptance
 from capplan.physics.surface import Array
 from capplan.planner.surfaces import Surfaces
+from capplan.records.acceptance import Acceptance
 from capplan.records.plan import ClassDemand, Demand
-from capplan.records.profile import Acceptance, Drafter, Profile
+from capplan.records.profile import Drafter, Profile
 
 _Z01 = NormalDist().inv_cdf(0.01)
 _Z10 = NormalDist().inv_cdf(0.10)

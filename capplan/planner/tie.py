@@ -12,7 +12,8 @@ from capplan.planner.policy_plan import Outcome
 from capplan.planner.pool import Pool
 from capplan.planner.speculation import shares_of
 from capplan.planner.uncertainty import with_acceptance
-from capplan.records.profile import Acceptance, Profile
+from capplan.records.acceptance import Acceptance
+from capplan.records.profile import Profile
 
 
 def tokens_per_round_at_tie(speculative: Outcome, plain: Outcome) -> float | None:

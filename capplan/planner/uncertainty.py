@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Literal, TypeVar
 
 from capplan.planner.demand import interval_alone
+from capplan.records.acceptance import Acceptance
 from capplan.records.forecast import Scenarios
 from capplan.records.plan import Demand
 from capplan.records.profile import (
-    Acceptance,
     Drafter,
     DraftTable,
     MixedTable,

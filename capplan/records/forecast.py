@@ -4,9 +4,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AwareDatetime, Field, model_validator
 
+from capplan.records.acceptance import Acceptance
 from capplan.records.base import Record
 from capplan.records.caveat import Source
-from capplan.records.profile import Acceptance
 from capplan.units import (
     AtLeastOne,
     AtLeastOneToken,

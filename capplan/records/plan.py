@@ -3,11 +3,11 @@
 import datetime as dt
 from typing import Literal
 
+from capplan.records.acceptance import Acceptance
 from capplan.records.base import Record
 from capplan.records.caveat import Caveat, OriginKind
 from capplan.records.forecast import Objective
 from capplan.records.parts import TpotParts, TtftParts
-from capplan.records.profile import Acceptance
 from capplan.records.service import OperatingPoint, Service
 from capplan.units import (
     AtLeastOne,

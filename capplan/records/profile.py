@@ -4,16 +4,17 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from capplan.records.acceptance import Acceptance, DrafterKind
 from capplan.records.base import Record
 from capplan.records.caveat import Caveat, Origin
 from capplan.records.fit import Fit
+from capplan.records.routing import Routing
 from capplan.units import (
     AtLeastOne,
     Bytes,
     BytesPerSequence,
     BytesPerToken,
     Count,
-    Fraction,
     GpuWatts,
     MeanCount,
     Parameters,
@@ -180,63 +181,10 @@ class DraftTable(Record):
         return self
 
 
-class Acceptance(Record):
-    """How many drafts the target keeps, by position: counts, or shares if only those are known."""
-
-    rounds: PositiveCount | None = None
-    accepted: tuple[Count, ...] | None = Field(default=None, min_length=1)
-    """Rounds in which the draft at position 1, 2, … was kept."""
-    accepted_share: tuple[Fraction, ...] | None = Field(default=None, min_length=1)
-    """The same over rounds."""
-    low_share: tuple[Fraction, ...] | None = None
-    """Pessimistic end of what the share may be."""
-    high_share: tuple[Fraction, ...] | None = None
-    per_request_sd: Fraction
-    """Standard deviation between requests of the chance that a draft is kept."""
-    temperature: SmallRatio | None = None
-    origin: Origin
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        counted = self.rounds is not None and self.accepted is not None
-        if counted == (self.accepted_share is not None) or (self.rounds is None) != (
-            self.accepted is None
-        ):
-            raise ValueError("needs rounds with accepted, or accepted_share")
-        if (
-            self.accepted is not None
-            and self.rounds is not None
-            and max(self.accepted) > self.rounds
-        ):
-            raise ValueError("accepted must not exceed rounds")
-        lengths = set()
-        for shares in (self.accepted, self.accepted_share, self.low_share, self.high_share):
-            if shares is not None:
-                lengths.add(len(shares))
-                if list(shares) != sorted(shares, reverse=True):
-                    raise ValueError(
-                        "a position cannot be accepted more often than the one before it"
-                    )
-        if len(lengths) > 1:
-            raise ValueError("low_share and high_share must have as many positions as the table")
-        self._check_band()
-        return self
-
-    def _check_band(self) -> None:
-        shares = self.accepted_share
-        if self.accepted is not None and self.rounds is not None:
-            shares = tuple(kept / self.rounds for kept in self.accepted)
-        assert shares is not None
-        band = zip(self.low_share or shares, shares, self.high_share or shares, strict=True)
-        if any(not low <= share <= high for low, share, high in band):
-            raise ValueError("low_share must not exceed the share, nor high_share stay below it")
-
-
 class Drafter(Record):
     """What proposes tokens, what that costs, and how often it is right."""
 
-    kind: Literal["autoregressive", "parallel", "ngram"]
-    """parallel drafters propose a block: their acceptance holds only at the length measured."""
+    kind: DrafterKind
     description: str
     memory_bytes: Bytes
     """Drafter weights, summed over the replica's GPUs."""
@@ -304,4 +252,6 @@ class Profile(Record):
     tail: Tail
     fit: Fit | None = None
     """Of the steps; None where nobody fitted them. Plans read the points, not the fit."""
+    routing: Routing | None = None
+    """How tokens of real text chose experts, where that was looked at."""
     caveats: tuple[Caveat, ...] = ()

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.optimize import brentq
 
+from capplan.records.acceptance import Acceptance
 from capplan.records.caveat import Origin, OriginKind, Source
-from capplan.records.profile import Acceptance
 
 POSITIONS = 8
 PER_REQUEST_SD = 0.10

@@ -7,10 +7,10 @@ from pathlib import Path
 from capplan.files.reader import read
 from capplan.physics.cache import kv_bytes_per_token
 from capplan.physics.parameters import count_parameters, weights_bytes
+from capplan.records.acceptance import Acceptance
 from capplan.records.architecture import Architecture
 from capplan.records.caveat import Caveat, Origin, Source
 from capplan.records.profile import (
-    Acceptance,
     Deployment,
     Drafter,
     IdlePower,

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from capplan.files.reader import read, read_forecast
 from capplan.files.writer import write_record, write_text
+from capplan.records.acceptance import Acceptance
 from capplan.records.architecture import Architecture, Dense, LayerKind, Mla
 from capplan.records.base import Record
 from capplan.records.caveat import Origin, Source
 from capplan.records.fleet import Fleet, Gpu, Node, Price, Rack, Rules, Site
 from capplan.records.forecast import Forecast
-from capplan.records.profile import Acceptance, PrefillCell, PrefillTable, StepCell, StepTable
+from capplan.records.profile import PrefillCell, PrefillTable, StepCell, StepTable
 
 POSITIVE = st.floats(1, 4e5)
 SECONDS = st.floats(1e-9, 1e10)

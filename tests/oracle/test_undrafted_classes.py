@@ -14,7 +14,7 @@ from capplan.planner import policies
 from capplan.planner.candidate import Candidate
 from capplan.planner.demand import demand
 from capplan.planner.rehearsal import engine, requests
-from capplan.records.profile import Acceptance
+from capplan.records.acceptance import Acceptance
 from capplan.simulator.arrivals import poisson
 from capplan.simulator.replica import simulate
 from oracle.token_level import served

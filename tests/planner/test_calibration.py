@@ -34,10 +34,11 @@ from capplan.planner.speculation import shares_of
 from capplan.planner.trial import QUICK, Trial
 from capplan.planner.uncertainty import End, Table
 from capplan.planner.uncertainty import profile_at as profile_at_end
+from capplan.records.acceptance import Acceptance
 from capplan.records.fleet import Rules
 from capplan.records.forecast import Lengths, Scenarios, TrafficClass
 from capplan.records.plan import Demand
-from capplan.records.profile import Acceptance, Profile
+from capplan.records.profile import Profile
 from straight import make_fleet, make_forecast, make_stage
 
 QUICKLY = replace(make_stage(), effort=QUICK)

@@ -15,9 +15,10 @@ from capplan.planner.operating_point import operating_point
 from capplan.planner.rehearsal import engine, requests
 from capplan.planner.replanned import pools_of
 from capplan.planner.trial import QUICK, Trial
+from capplan.records.acceptance import Acceptance
 from capplan.records.forecast import TrafficClass
 from capplan.records.plan import Demand, Plan, PoolPlan
-from capplan.records.profile import Acceptance, Profile
+from capplan.records.profile import Profile
 from capplan.report.content import report
 from straight import (
     ASSUMED,

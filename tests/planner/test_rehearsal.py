@@ -11,7 +11,7 @@ from capplan.planner.candidate import Candidate
 from capplan.planner.capacity import Curve
 from capplan.planner.demand import demand
 from capplan.planner.rehearsal import engine, requests
-from capplan.records.profile import Acceptance
+from capplan.records.acceptance import Acceptance
 from straight import ASSUMED, make_forecast, make_profile
 
 PROFILE = make_profile(

@@ -12,10 +12,10 @@ from capplan.errors import InfeasibleError, InputError
 from capplan.planner.candidate import Candidate
 from capplan.planner.chain import Asked, plan
 from capplan.planner.demand import demand
+from capplan.records.acceptance import Acceptance
 from capplan.records.forecast import Lengths, Scenarios
 from capplan.records.plan import Plan
 from capplan.records.profile import (
-    Acceptance,
     DraftTable,
     MixedTable,
     PrefillTable,

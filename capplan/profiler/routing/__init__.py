@@ -1,0 +1,1 @@
+"""What the routers of a real checkpoint do with real text."""

@@ -1,0 +1,1 @@
+"""Speculative decoding with real checkpoints, to count the drafts that are kept."""
