@@ -20,7 +20,7 @@ test: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not torch"
+	$(BIN)/python -m pytest -n auto -m "not torch"
 
 # The lane that measures; needs torch and transformers, and no GPU.
 test-torch: $(VENV)/.installed-torch
@@ -28,7 +28,7 @@ test-torch: $(VENV)/.installed-torch
 
 # The lane that reads NVIDIA's operator tables, a wheel of 82 MB.
 test-silicon: $(VENV)/.installed-silicon
-	$(BIN)/python -m pytest -m silicon tests
+	$(BIN)/python -m pytest -n auto -m silicon tests
 
 # What a user gets from the package index: no checkout, no torch.
 test-wheel: $(VENV)/.installed-dev

@@ -94,6 +94,14 @@ def compose(
         int,
         typer.Option(metavar="N", min=1, max=MOST_DRAFTS, help="Most drafts that are tabulated."),
     ] = MOST_DRAFTS,
+    routing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE[:WORKLOAD]",
+            help="How tokens choose experts, as `capplan profile routing -o` kept it. Default: an "
+            "assumption, which is said.",
+        ),
+    ] = None,
     fleet: Annotated[
         str | None,
         typer.Option(
@@ -133,6 +141,7 @@ def compose(
         cache=None if cache is None else cache.value,
         drafter=drafter,
         draft_tokens=draft_tokens,
+        routing=routing,
     )
     found = run(model, choice)
     if output is not None:

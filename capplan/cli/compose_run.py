@@ -8,6 +8,7 @@ from typing import Final
 from capplan.cli import models
 from capplan.cli.hardware import Hardware, hardware
 from capplan.cli.known_drafters import drafting
+from capplan.cli.measured_routing import measured_routing
 from capplan.composer import Asked
 from capplan.composer.profile import ComposedProfile, composed_profile
 from capplan.composer.room import room
@@ -16,6 +17,7 @@ from capplan.errors import Complaint, InfeasibleError, InputError
 from capplan.importers.silicon import silicon
 from capplan.importers.silicon.package import PACKAGE
 from capplan.importers.silicon.package import version as package_version
+from capplan.physics.experts import Routing
 from capplan.physics.operators import Silicon
 from capplan.physics.precision import BITS, at_precision, formats
 from capplan.physics.sharding import Split, broken_rules
@@ -44,6 +46,7 @@ class Choice:
     cache: str | None = None
     drafter: str | None = None
     draft_tokens: int = MOST_DRAFTS
+    routing: str | None = None
     coarse: bool = False
 
 
@@ -117,6 +120,7 @@ def _composed(
         weights=weights.matrices,
         experts=weights.experts,
         cache=_cache(model, choice.cache),
+        routing=_routing(model, choice),
     )
     wanted = Wanted(
         asked=asked,
@@ -129,6 +133,12 @@ def _composed(
         coarse=choice.coarse,
     )
     return composed_profile(wanted, tables)
+
+
+def _routing(model: Architecture, choice: Choice) -> Routing | None:
+    if choice.routing is None:
+        return None
+    return measured_routing(choice.routing, model, choice.draft_tokens)
 
 
 @dataclass(frozen=True)

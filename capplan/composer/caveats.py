@@ -10,6 +10,7 @@ from capplan.composer.drafting import CAVEATS as DRAFTING
 from capplan.composer.experts import ASSUMED
 from capplan.composer.wanted import Wanted
 from capplan.physics import memory
+from capplan.physics.experts import Routing
 from capplan.records.caveat import Caveat
 from capplan.records.profile import Drafter
 
@@ -38,8 +39,8 @@ def _all(
         "profile. Measure with `capplan profile` before buying.",
     )
     yield from composed.caveats
-    if asked.routing is None and experts_of(asked.model) is not None:
-        yield ASSUMED
+    if experts_of(asked.model) is not None:
+        yield ASSUMED if asked.routing is None else _measured(asked.routing)
     if composed.launching_s:
         replayed = composed.replayed_tokens
         yield Caveat(
@@ -89,4 +90,12 @@ def _drafting(drafter: Drafter | None, refused: str | None) -> Iterator[Caveat]:
     yield Caveat(
         about="loaded_idle_overhead",
         text=f"Assumed {IDLE_OVERHEAD:.0%} (0 to 10 %).",
+    )
+
+
+def _measured(routing: Routing) -> Caveat:
+    return Caveat(
+        about="routing",
+        text=f"As it was measured, tokens of different sequences share {routing.across:.0%} of "
+        f"their experts, those of one sequence {routing.within:.0%}. Other texts may differ.",
     )

@@ -31,7 +31,8 @@ ASSUMED: Final = Caveat(
     text=(
         "How alike tokens choose experts was assumed: those of one sequence share 33 % of their "
         "experts, those of different sequences 1.9 times what chance gives (Cohere, 8 of 128 "
-        "experts). Real overlap differs from model to model; give it where it was measured."
+        "experts). Real overlap differs from model to model; give it where it was measured "
+        "(compose --routing)."
     ),
 )
 

@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike
 from capplan.physics.acceptance import tokens_per_round
 from capplan.physics.surface import Array
 
+FEWEST_KNOWN: Final = 3
+"""Positions that a drift can be told from."""
 _DAMPING: Final = 0.5
 _LEAST_ERROR: Final = 0.01
 """Published curves are printed to a hundredth of a token and repeat no better."""
@@ -52,7 +54,7 @@ def extended_shares(shares: ArrayLike, positions: int) -> Extended:
         from those before.
     """
     known = np.asarray(shares, dtype=float)
-    if len(known) < 3:
+    if len(known) < FEWEST_KNOWN:
         raise ValueError(f"extending acceptance needs three known positions, found {len(known)}")
     if positions < len(known):
         raise ValueError(f"{len(known)} positions are known already, asked for {positions}")

@@ -21,6 +21,7 @@ from capplan.physics.surface import Array
 MOST_TOKENS: Final = 12
 """All 2^q ways are counted out."""
 _STEPS: Final = 200
+_NO_WAY: Final = "no way of choosing experts has these overlaps by lag"
 
 
 def missed(chance: Array, correlation_by_lag: tuple[float, ...], query_tokens: int) -> Array:
@@ -76,11 +77,14 @@ def _weights(wanted: Array, counts: Array) -> Array:
         spread -= mean[going, :, None] * mean[going, None, :]
         scale = np.einsum("eii->e", spread)[:, None, None] / tokens
         ridged = spread + 1e-13 * scale * np.eye(tokens)
-        step = np.linalg.solve(ridged, slope[going][..., None])[..., 0]
+        try:
+            step = np.linalg.solve(ridged, slope[going][..., None])[..., 0]
+        except np.linalg.LinAlgError as error:
+            raise ValueError(_NO_WAY) from error
         parameters[going], value[going], weights[going] = _climbed(
             parameters[going], step, value[going], wanted[going], counts
         )
-    raise ValueError("no way of choosing experts has these overlaps by lag")
+    raise ValueError(_NO_WAY)
 
 
 def _climbed(

@@ -8,9 +8,8 @@ pairs weigh more in a narrow step.
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
-from capplan.physics.experts import Routing, distinct_experts
+from capplan.physics.experts import Routing
 
 
 def mean_overlap(overlap_by_lag: ArrayLike, query_tokens: int) -> float:
@@ -54,34 +53,3 @@ def routing_by_lag(
     within = mean_overlap(overlaps, len(overlaps) + 1)
     by_lag = tuple(overlaps.tolist())
     return Routing(experts, experts_per_token, across, within, by_lag=by_lag)
-
-
-def within_of_width(
-    experts: int, experts_per_token: int, across: float, distinct: float, query_tokens: int
-) -> Routing:
-    """Routing that touches a published number of experts with one sequence.
-
-    The overlap is that of this width. At 15 or 16 tokens it gave U within 7 per cent of what two
-    models showed when it was taken from 8 and 5 (beta-binomial; Laguna XS 2.1 and S 2.1).
-
-    Args:
-        experts: Routed experts of a layer.
-        experts_per_token: Of them each token chooses.
-        across: Overlap of tokens of different sequences.
-        distinct: Experts that the sequence's tokens touch.
-        query_tokens: Those tokens, two or more.
-
-    Raises:
-        ValueError: No overlap makes so many or so few.
-    """
-
-    def excess(within: float) -> float:
-        routing = Routing(experts, experts_per_token, across, within)
-        return float(distinct_experts(routing, 1, query_tokens)) - distinct
-
-    most, least = across, 1 - 1e-9
-    if excess(most) < 0 or excess(least) > 0:
-        raise ValueError(
-            f"no overlap makes {query_tokens} tokens touch {distinct:g} of {experts} experts"
-        )
-    return Routing(experts, experts_per_token, across, float(brentq(excess, most, least)))

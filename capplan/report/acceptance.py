@@ -1,13 +1,18 @@
 """A measured acceptance as a table: what each draft length would have brought."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from capplan.physics.acceptance import tokens_per_round
-from capplan.records.acceptance import Acceptance, MeasuredAcceptance
+from capplan.physics.acceptance_extension import FEWEST_KNOWN, extended_shares
+from capplan.records.acceptance import Acceptance, DrafterKind, MeasuredAcceptance
 from capplan.report.layout import Note, Report, Table
 
 FEW = 20
 """Requests below which a bootstrap's interval is clearly too narrow."""
+FURTHER = 2
+"""Drafts beyond those measured that are spoken of."""
 
 
 def report(found: MeasuredAcceptance) -> Report:
@@ -15,7 +20,8 @@ def report(found: MeasuredAcceptance) -> Report:
     tables, notes = [], []
     for workload, table in found.acceptance.items():
         tables.append(_table(workload, table))
-        notes.append(Note(f"{workload}: how it was counted", _lines(table)))
+        lines = (*_lines(table), *_longer(found.kind, table))
+        notes.append(Note(f"{workload}: how it was counted", lines))
     return Report(
         title=f"Acceptance of {found.drafter}: {found.description}",
         subtitle=(f"kind {found.kind}",),
@@ -44,6 +50,22 @@ def _table(workload: str, table: Acceptance) -> Table:
     ]
     columns = ("draft", "kept", "of rounds", "95 %", "if before", "tokens/round", "95 %")
     return Table(f"{workload}, {table.rounds:,} rounds", columns, tuple(rows))
+
+
+def _longer(kind: DrafterKind, table: Acceptance) -> Iterator[str]:
+    """What longer drafts may bring, of drafters whose drafts do not depend on their number."""
+    assert table.accepted is not None
+    assert table.rounds is not None
+    known = len(table.accepted)
+    if kind != "autoregressive" or known < FEWEST_KNOWN:
+        return
+    longer = extended_shares(np.array(table.accepted) / table.rounds, known + FURTHER)
+    tokens = tokens_per_round(longer.shares)
+    said = ", ".join(
+        f"{drafts} drafts {tokens[drafts]:.2f} within {longer.error[drafts]:.0%}"
+        for drafts in range(known + 1, known + FURTHER + 1)
+    )
+    yield f"Not measured, carried on from the drift of what was: {said}."
 
 
 def _lines(table: Acceptance) -> tuple[str, ...]:
