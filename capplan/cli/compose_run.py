@@ -88,7 +88,8 @@ def smallest(model: str, choice: Choice) -> Found:
         raise refused
     raise InfeasibleError(
         f"{architecture.name}: no layout of up to {there.gpus} x {there.name} holds the weights "
-        f"and {SHORTEST_CACHE:,} tokens of cache; name more GPUs, or other --weights"
+        f"and {SHORTEST_CACHE:,} tokens of cache; name more GPUs, or compose a profile with "
+        "other --weights"
     )
 
 
