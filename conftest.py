@@ -3,6 +3,12 @@
 import importlib.util
 import sys
 
+from hypothesis import HealthCheck, settings
+
+# Tests say nothing of seconds: on a busy machine any example may be slow.
+settings.register_profile("any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any speed")
+
 pytest_plugins = ["checkpoint_fixtures"]
 
 
