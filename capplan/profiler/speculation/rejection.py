@@ -51,7 +51,9 @@ def distribution(logits: Array, temperature: float) -> Array:
         certain = np.zeros(logits.shape)
         np.put_along_axis(certain, logits.argmax(axis=-1)[..., None], 1.0, axis=-1)
         return certain
-    scaled = (logits - logits.max(axis=-1, keepdims=True)) / temperature
+    # Towards greedy the others' exponents leave all numbers: their chance is nought.
+    with np.errstate(over="ignore"):
+        scaled = (logits - logits.max(axis=-1, keepdims=True)) / temperature
     chances = np.exp(scaled)
     return np.asarray(chances / chances.sum(axis=-1, keepdims=True))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -135,6 +135,7 @@ def test_greedy_text_is_plain_decoding_whatever_drafts(
     st.sets(st.integers(0, VOCABULARY - 1), max_size=2),
     st.integers(0, 2**32 - 1),
 )
+@example("lookup", 1, 5e-324, set(), 0)
 def test_rounds_and_kept_drafts_add_up_to_the_text(
     name: str, draft_tokens: int, temperature: float, ends: set[int], seed: int
 ) -> None:
