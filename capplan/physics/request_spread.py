@@ -35,7 +35,8 @@ def per_request_sd(rounds: ArrayLike, accepted: ArrayLike) -> float:
         accepted: Rounds of each request that kept position 1, 2, …. [requests, positions]
 
     Returns:
-        0 where the scatter is no larger than luck alone makes it. A wide spread comes out low, 0.15
+        0 where the scatter is no larger than luck alone makes it, and no more than chances of
+        nought and one would scatter. A wide spread comes out low, 0.15
         by 8 %: late positions are tested more often in requests that keep more.
 
     Raises:
@@ -59,7 +60,8 @@ def per_request_sd(rounds: ArrayLike, accepted: ArrayLike) -> float:
     degrees = len(size) - 1
     weight = float(size.sum() - np.sum(size**2) / size.sum()) - degrees
     variance = (between - degrees * luck) / weight if weight > 0 else 0.0
-    return float(np.sqrt(max(variance, 0.0)))
+    # No chance lies outside 0 and 1, which bounds how far they can scatter about their mean.
+    return float(np.sqrt(np.clip(variance, 0.0, luck)))
 
 
 def bootstrap_shares(

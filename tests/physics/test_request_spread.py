@@ -68,3 +68,8 @@ def test_requests_that_are_alike_have_no_spread(rounds: int, positions: int) -> 
 def test_one_request_has_no_spread_to_measure() -> None:
     with pytest.raises(ValueError, match="two of them"):
         per_request_sd([10], [[5]])
+
+
+def test_requests_that_keep_all_or_nothing_scatter_as_far_as_chances_can() -> None:
+    # Two of three tries were kept: a variance of 2/3 times 1/3, where the moments give 4/3.
+    assert per_request_sd([2, 1], [[2], [0]]) == pytest.approx(np.sqrt(2 / 9))
